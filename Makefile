@@ -52,7 +52,7 @@ test-all: setup ## every test
 	$(BIN)/pytest
 
 DIR ?= /tmp/wms-testbed
-testbed-install: setup ## as root: install the middleware of the testbed
+testbed-install: setup ## as root: install all that tests can use: middleware, storages, Java, a browser
 	$(BIN)/python -m deploy.testbed install
 
 testbed-up: setup ## real Slurm clusters and an ARC element below DIR, until testbed-down
@@ -74,7 +74,7 @@ hostile: setup ## send mutated messages to every topic of a running system, 100,
 
 CHAOS_SECONDS ?= 600
 chaos: setup ## kill parts for CHAOS_SECONDS seconds beside jobs through the gateway, a fuzzer and an expensive user, then audit
-	$(BIN)/python -m tests.chaos --seconds $(CHAOS_SECONDS) --fuzz $(HOSTILE_RATE) --expensive --pilots-over-https
+	$(BIN)/python -m tests.chaos --seconds $(CHAOS_SECONDS) --fuzz $(HOSTILE_RATE) --expensive
 
 bench: setup ## the benchmarks; each checks what it measures and prints one JSON object
 	$(BIN)/python -m bench

@@ -22,7 +22,7 @@ from wms.messages.ads import Advertise
 from wms.messages.wire import Codec, encode
 from wms.site import ComputingElement
 
-CODEC: Codec[ad_messages.Ad] = Codec(ad_messages.Ad)
+CODEC: Codec[ad_messages.AdvertiserMessage] = Codec(ad_messages.AdvertiserMessage)
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 OWN = "CurMatches < MaxJobs && JobsMatchedSinceLastAdvertisement * 2 < MaxJobs - CurrentJobs"
 

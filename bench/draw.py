@@ -34,7 +34,7 @@ from services.matcher.verified_request import bind
 from wms.ids import TaskQueueId
 from wms.matching.shares import GroupShare
 from wms.queue_index.index import QueueIndex
-from wms.runtime.host import COLLECT_AFTER
+from wms.runtime.process import COLLECT_AFTER
 from wms.site import Resource
 
 FEW_OWNERS, FEW_KINDS = 4, 60

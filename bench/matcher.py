@@ -32,7 +32,7 @@ from wms.messages.match_requests import TOPIC, MatchRequest
 from wms.messages.site_inbox import PREFIX, NoMatch, Offer, ToAgent
 from wms.queue_index.index import QueueIndex
 from wms.runtime import clock
-from wms.runtime.host import COLLECT_AFTER
+from wms.runtime.process import COLLECT_AFTER
 from wms.site import Resource
 
 RUN_SECONDS = 30.0

@@ -4,7 +4,18 @@ import argparse
 import sys
 from pathlib import Path
 
-from docs.pages import bounds, configuration, descriptions, messages, openapi, performance, schema, states
+from docs.pages import (
+    bounds,
+    configuration,
+    descriptions,
+    languages,
+    messages,
+    openapi,
+    other_systems,
+    performance,
+    schema,
+    states,
+)
 from docs.pages.channels import CHANNELS
 
 FOLDER = Path(__file__).parent
@@ -20,6 +31,8 @@ def pages() -> dict[str, str]:
         "configuration.md": configuration.page(),
         "performance.md": performance.page(),
         "guide/descriptions.md": descriptions.page(),
+        "guide/coming-from.md": other_systems.page(),
+        **languages.pages(),
     }
     return {
         **{name: MARK + text for name, text in marked.items()},

@@ -53,6 +53,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         items[:] = in_shares(items, workers, _file_of, kafka)
 
 
+_skipped: list[str] = []
+"""The tests that were skipped, in the process that collects the reports of all."""
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.skipped:
+        _skipped.append(report.nodeid)
+
+
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    if report.skipped:
+        _skipped.append(report.nodeid)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Write which tests were skipped to the file that WMS_TEST_SKIPPED names, a line each: a later run may make up for them."""
+    if (file := os.environ.get("WMS_TEST_SKIPPED")) and not hasattr(config, "workerinput"):
+        Path(file).write_text("".join(f"{each}\n" for each in dict.fromkeys(_skipped)))
+
+
 def _file_of(item: pytest.Item) -> str:
     return item.nodeid.partition("::")[0]
 

@@ -47,8 +47,12 @@ def of_this_age(moment: datetime) -> str:
     return f"is not between the years {EARLIEST_YEAR} and {LATEST_YEAR}"
 
 
+ONE_LINE: Final = "one_line"
+"""The key that marks a text which is cleaned as it comes in, so that it is one line without unsafe characters."""
+
 _PRINTABLE: Final[dict[Any, Any]] = {NAME_RULE: printable}
 _ANY_TEXT: Final[dict[Any, Any]] = {TEXT_RULE: without_nul}
+_SENTENCE: Final[dict[Any, Any]] = {**_ANY_TEXT, ONE_LINE: True}
 
 # --- names and texts ------------------------------------------------------------------------------
 
@@ -80,11 +84,11 @@ Line: TypeAlias = Annotated[str, Meta(max_length=4_096, extra=_PRINTABLE)]
 """A path, an address or another text of one line."""
 Lines: TypeAlias = Annotated[list[Line], Meta(max_length=10_000)]
 LineTable: TypeAlias = Annotated[dict[Line, Line], Meta(max_length=1_000)]
-Reason: TypeAlias = Annotated[str, Meta(max_length=500, extra=_ANY_TEXT)]
+Reason: TypeAlias = Annotated[str, Meta(max_length=500, extra=_SENTENCE)]
 """A sentence that gives a reason."""
-GivenReason: TypeAlias = Annotated[str, Meta(min_length=1, max_length=500, extra=_ANY_TEXT)]
+GivenReason: TypeAlias = Annotated[str, Meta(min_length=1, max_length=500, extra=_SENTENCE)]
 """A sentence that gives a reason, where one must be given."""
-Explanation: TypeAlias = Annotated[str, Meta(max_length=1_000, extra=_ANY_TEXT)]
+Explanation: TypeAlias = Annotated[str, Meta(max_length=1_000, extra=_SENTENCE)]
 """The cause of an outcome, with the values that led to it."""
 Text: TypeAlias = Annotated[str, Meta(max_length=4_096, extra=_ANY_TEXT)]
 Texts: TypeAlias = Annotated[tuple[Text, ...], Meta(max_length=1_000)]

@@ -40,10 +40,14 @@ class Rejected(WmsError):  # noqa: N818 - an outcome said in the field's word, n
 
 
 class Unavailable(WmsError):  # noqa: N818 - likewise
-    """The error of a request that needs something not available now; the same request may succeed later."""
+    """The error of a request that needs something not available now; the same request may succeed later.
 
-    def __init__(self, message: str) -> None:
+    `remedy` says what brings it back; None: not known here.
+    """
+
+    def __init__(self, message: str, remedy: str | None = None) -> None:
         self.message = shown(message)
+        self.remedy = remedy
         super().__init__(self.message)
 
 

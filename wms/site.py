@@ -27,12 +27,14 @@ from wms.bounds import (
     Whole,
 )
 from wms.ids import CeId
+from wms.printed_text import one_line
 
 WILDCARD = "any"
 PRIVATE, GENERIC = "private", "generic"
 """The two pilot types that follow from a pilot's owner; sites define all other types."""
 MAX_PROCESSORS = 1024
 
+VALUE_LENGTH = 1_000
 Value: TypeAlias = bool | Whole | Measure | Explanation | Names
 Told: TypeAlias = Annotated[tuple[tuple[Name, Value], ...], Meta(max_length=100)]
 """Attributes and their values, as (name, value) pairs."""
@@ -77,6 +79,10 @@ def canonical(struct: Struct, *, named_sets: Iterable[str], plain_sets: Iterable
             if values:
                 made = of_few(tuple(values)) if len(values) <= _FEW else rule(values)
                 force_setattr(struct, field, made)
+
+
+def _safe(value: Value) -> Value:
+    return one_line(value, VALUE_LENGTH) if isinstance(value, str) else value
 
 
 WHOLE_NODE = "WholeNode"
@@ -127,7 +133,7 @@ def demanded_tags(required_tags: tuple[str, ...]) -> tuple[str, ...]:
     return () if WILDCARD in folded(required_tags) else required_tags
 
 
-class Resource(Struct, frozen=True, kw_only=True, cache_hash=True):
+class Resource(Struct, frozen=True, kw_only=True, cache_hash=True, gc=False):
     """The description of a place where a pilot could start one more job now.
 
     `cpu_time` is in seconds of the reference processor. `memory_mb` 0 means unknown and fits only jobs that ask for none: a job must
@@ -165,6 +171,8 @@ class Resource(Struct, frozen=True, kw_only=True, cache_hash=True):
             named_sets=("platforms", "job_types"),
             plain_sets=("banned_job_types", "tags", "required_tags", "unfit"),
         )
+        if any(isinstance(value, str) and not value.isprintable() for _, value in self.node):
+            force_setattr(self, "node", tuple((name, _safe(value)) for name, value in self.node))
 
     def offers(self, tag: str) -> bool:
         """Return whether the resource has this tag. The tags of its processors count too."""
@@ -190,7 +198,7 @@ class Resource(Struct, frozen=True, kw_only=True, cache_hash=True):
         return None
 
 
-class ComputingElement(Struct, frozen=True, kw_only=True, cache_hash=True):
+class ComputingElement(Struct, frozen=True, kw_only=True, cache_hash=True, gc=False):
     """The ad of a computing element: the resources of pilots sent there, its limits, and its current counts.
 
     `slots`, `cores`: the total that this element gives to this system. A pilot brings `slots_per_pilot` places for jobs on `cores_per_pilot`
@@ -244,6 +252,18 @@ class ComputingElement(Struct, frozen=True, kw_only=True, cache_hash=True):
     def pilot_limit(self) -> int:
         """The most pilots that the element may have at a time: the stated number, or else as many as fill its slots."""
         return self.max_pilots or -(-self.slots // self.slots_per_pilot)
+
+    def sized(self, slots: int) -> "ComputingElement":
+        """Return the element as a pilot with `slots` slots sees it, with its part of the processors and memory; itself if that is usual."""
+        usual = self.slots_per_pilot
+        if slots == usual:
+            return self
+        return structs.replace(
+            self,
+            slots_per_pilot=slots,
+            cores_per_pilot=max(1, self.cores_per_pilot * slots // usual),
+            memory_mb=self.memory_mb * slots // usual,
+        )
 
     def fault(self) -> str | None:
         """Return the fault of the ad; None if it is valid."""

@@ -39,13 +39,34 @@ KERNEL = {"linux.uml": "user-mode-linux"}
 SYSTEMD = {"/lib/systemd/systemd": "systemd", "/usr/lib/systemd/system/dbus.service": "dbus"}
 """A systemd for such machines; the testbed needs none of it."""
 
-IMAGES = {"podman": "podman", "crun": "crun", "newuidmap": "uidmap", "busybox": "busybox-static"}
+IMAGES = {
+    "podman": "podman",
+    "crun": "crun",
+    "runc": "runc",
+    "newuidmap": "uidmap",
+    "busybox": "busybox-static",
+}
 """What tests of payloads in images need; the testbed needs none of it."""
 
-BESIDE = {**SANDBOX, **STORAGE, **DATABASE, **KERNEL, **SYSTEMD, **IMAGES}
+JAVA = {"java": "openjdk-17-jre-headless", "mvn": "maven"}
+"""What Apache Kafka and the S3 server of the tests run on; the testbed needs none of it."""
+
+WEB = {"node": "nodejs", "npm": "npm", "chromium": "chromium"}
+"""What tests of the dashboard and the OpenID provider need; the testbed needs none of it."""
+
+CLOCK = {"faketime": "faketime"}
+"""What a test of clocks that disagree needs; the testbed needs none of it."""
+
+NETWORK = {"ip": "iproute2", "iptables": "iptables"}
+"""What a test needs to drop a host's packets; the testbed needs none of it."""
+
+BESIDE = {**SANDBOX, **STORAGE, **DATABASE, **KERNEL, **SYSTEMD, **IMAGES, **JAVA, **WEB, **CLOCK, **NETWORK}
 """All that tests need and the testbed does not."""
 
 INSTALL_SECONDS = 600.0
+
+SEARCHED = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+"""The directories in which programs are looked for."""
 
 
 def missing(programs: Mapping[str, str]) -> list[str]:
@@ -55,8 +76,9 @@ def missing(programs: Mapping[str, str]) -> list[str]:
 
 def _is_there(program: str) -> bool:
     if program.startswith("/"):
-        return Path(program).exists()
-    return shutil.which(program, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin") is not None
+        path = Path(program)
+        return path.is_file() or (path.is_dir() and any(path.iterdir()))
+    return shutil.which(program, path=SEARCHED) is not None
 
 
 def lack(programs: Mapping[str, str]) -> str:
@@ -67,13 +89,30 @@ def lack(programs: Mapping[str, str]) -> str:
 
 
 def install(packages: Iterable[str]) -> None:
-    """Install packages by apt. Raises TestbedError where that cannot be, or fails."""
+    """Install packages by apt, each by itself if they cannot be had together. Raises TestbedError if one could not be installed."""
     wanted = sorted(packages)
     if not wanted:
         return
     if os.geteuid() != 0 or not shutil.which("apt-get"):
         raise TestbedError(f"missing {' '.join(wanted)}: only root can install them, by apt-get")
     _apt("update")
+    try:
+        _add(*wanted)
+    except TestbedError:
+        faults = [fault for each in wanted if (fault := _fault_of(each))]
+        if faults:
+            raise TestbedError("; ".join(faults)) from None
+
+
+def _fault_of(package: str) -> str:
+    try:
+        _add(package)
+    except TestbedError as error:
+        return f"{package}: {str(error)[-300:]}"
+    return ""
+
+
+def _add(*wanted: str) -> None:
     _apt("install", "-y", "--no-install-recommends", *wanted)
 
 

@@ -2,7 +2,8 @@
 
 from docs.pages.structs import head, row
 from services.advertiser import lsf_output, pbs_output
-from services.gateway import http_connection
+from services.gateway import http_connection, job_submission, submission_parsing
+from services.matcher import ad_parsing
 from wms.auth import issuer_keys, token
 from wms.bus import decompression, reader
 from wms.classad import limits as classad
@@ -12,7 +13,7 @@ from wms.discovery import address
 from wms.discovery import document as discovery
 from wms.dispatch import arc_rest, commands, mapping_script, port
 from wms.glue import entity, glue2_xml, ldif, tree
-from wms.jobdesc import conflicts, document, from_toml
+from wms.jobdesc import conflicts, document, expansion, from_toml, small, validation
 from wms.jobdesc.languages import hardened_xml
 from wms.jobdesc.languages.jsdl import definition
 from wms.messages import wire
@@ -182,9 +183,102 @@ PARSERS: list[tuple[str, str, list[Cap]]] = [
 ]
 
 
+ENTRANCES_LEAD = """
+## Where documents are parsed
+
+What a document expands to is counted before it is expanded. A parsing process
+([`wms/parsing/parser_pool.py`](../wms/parsing/parser_pool.py)) has limits of processor time and memory; owners take turns, and one has one
+process at most. A process that dies is answered to the sender of its document (`TOO_EXPENSIVE`). A search for dear documents
+([`tests/hostile/cost_search.py`](../tests/hostile/cost_search.py)) holds all of these to 5 ms a kB and 32 MiB.
+"""
+_SIZE = f"{document.SIZE_LIMIT:,} bytes, {document.DEPTH_LIMIT} levels"
+ENTRANCES: list[tuple[str, str, str, str]] = [
+    (
+        "`POST /jobs`: one description without series",
+        f"{small.SMALL_BYTES:,} bytes, expressions of {small.SMALL_EXPRESSIONS} characters",
+        "nothing",
+        "the gateway's event loop",
+    ),
+    (
+        "`POST /jobs`: any other JSON",
+        f"{submission_parsing.JSON_LIMIT:,} bytes, {document.DEPTH_LIMIT} levels",
+        f"{expansion.SERVICE_VALUES:,} values of series, {expansion.SERVICE_BYTES:,} bytes of series and copied defaults",
+        "a parsing process of the gateway",
+    ),
+    (
+        "`POST /jobs`: lines",
+        f"{submission_parsing.LINE_LIMIT:,} bytes a line, {job_submission.PART_BYTES:,} bytes or {job_submission.LINES:,} lines a part",
+        "as any other JSON, for each part",
+        "a parsing process of the gateway",
+    ),
+    (
+        "bodies of all other routes, messages of all topics",
+        f"{wire.PAYLOAD_LIMIT:,} bytes; fields as in [messages.md](messages.md)",
+        "nothing",
+        "the event loop, by a decoder for the type",
+    ),
+    (
+        "a message to the job manager whose descriptions are small, as above",
+        f"{wire.PAYLOAD_LIMIT:,} bytes",
+        "nothing: series are refused",
+        "the job manager's thread, some milliseconds at a time, in turns of owners",
+    ),
+    (
+        "a message to the job manager with any other description",
+        f"{wire.PAYLOAD_LIMIT:,} bytes",
+        "nothing: series are refused, and more than one job",
+        "a parsing process of the job manager, in turns of owners",
+    ),
+    (
+        "lists of parameters in a message to the job manager",
+        f"{wire.PAYLOAD_LIMIT:,} bytes, 20 names",
+        "nothing",
+        "the job manager's event loop: 30 ms at most were seen",
+    ),
+    (
+        "requirements and rank of a job",
+        f"{validation.EXPRESSION_LIMIT:,} characters, {classad.DEPTH} levels",
+        "nothing",
+        "with their description",
+    ),
+    (
+        "small ads of sites, without a rule of their own",
+        f"{ad_parsing.SMALL_BYTES:,} bytes, {classad.DEPTH} levels",
+        f"{classad.AD_NODES:,} nodes",
+        "the matcher's thread, in turns of owners",
+    ),
+    (
+        "all other ads of sites",
+        f"{classad.TEXT_BYTES:,} bytes of an ad or an expression, {classad.DEPTH} levels",
+        f"{classad.AD_NODES:,} nodes",
+        "a parsing process of the matcher, in turns of owners",
+    ),
+    (
+        "stored ads and requirements, which one of the above has read",
+        f"{classad.TEXT_BYTES:,} bytes",
+        f"{classad.AD_NODES:,} nodes",
+        "the event loop of each service that needs them, one by one",
+    ),
+    (
+        "answers of index servers and elements (LDIF, XML, JSON)",
+        f"{discovery.SIZE_LIMIT:,} bytes, {tree.DEPTH_LIMIT} levels",
+        f"{discovery.LEADS_LIMIT:,} addresses",
+        "threads of the resource broker or the advertiser",
+    ),
+    (
+        "JSDL, ADL, xRSL, JDL, HTCondor's submit files, TOML",
+        _SIZE,
+        f"{conflicts.ARRAY_LIMIT:,} jobs, {conflicts.PARAMETERS_LIMIT:,} bytes of parameters",
+        "the user's own machine alone",
+    ),
+]
+
+
 def page() -> str:
     """Return the page."""
-    return "\n".join([LEAD, *head("What", "At most", "Parser"), *map(_line, PARSERS)]) + "\n"
+    parsers = [*head("What", "At most", "Parser"), *map(_line, PARSERS)]
+    columns = head("Entrance", "Size and depth at most", "Expands at most to", "Parsed in")
+    return "\n".join([LEAD, *parsers, ENTRANCES_LEAD, *columns, *(row(*each) for each in ENTRANCES)]) + "\n"
 
 
 def _line(parser: tuple[str, str, list[Cap]]) -> str:

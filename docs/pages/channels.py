@@ -12,6 +12,7 @@ from wms.messages import (
     agreements,
     broker,
     commands,
+    database_marks,
     events,
     match_requests,
     pilot_exchange,
@@ -86,7 +87,7 @@ CHANNELS = (
     ),
     _shared(
         ads,
-        ads.Ad,
+        ads.AdvertiserMessage,
         writers="advertiser",
         readers="matcher",
         bearer="site, of the site that is spoken for",
@@ -177,6 +178,14 @@ CHANNELS = (
         writers="pilot submitter",
         readers="every gateway, for job agents",
         trust="what only the holder of the pilot's secret can decrypt; a refusal is believed as it is",
+    ),
+    _shared(
+        database_marks,
+        database_marks.DatabaseMark,
+        writers="job manager",
+        readers="every service, when it starts",
+        trust="what a service signed, at any time: a database that does not know it was restored or replaced "
+        "([ADR 66](adr/0066-incarnations-of-the-database.md))",
     ),
 )
 

@@ -57,7 +57,7 @@ def _topics() -> list[str]:
             row(
                 f"[`{topic.name}`](#{_anchor(topic.name)})",
                 str(topic.partitions),
-                f"{topic.retention_hours} h",
+                "the last of each key" if topic.is_compacted else f"{topic.retention_hours} h",
                 channel.writers,
                 channel.readers,
                 channel.bearer or "none",

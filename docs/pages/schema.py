@@ -65,7 +65,9 @@ def _channel(channel: Channel) -> Json:
         "bindings": {
             "kafka": {
                 "partitions": channel.topic.partitions,
-                "topicConfiguration": {"retention.ms": channel.topic.retention_hours * 3_600_000},
+                "topicConfiguration": {"cleanup.policy": ["compact"]}
+                if channel.topic.is_compacted
+                else {"retention.ms": channel.topic.retention_hours * 3_600_000},
             }
         },
     }

@@ -2,9 +2,9 @@
 
 from services import fast_start
 from services.advertiser.config import Config
-from services.advertiser.service import build
-from wms.runtime.host import serve
+from services.advertiser.service import run
+from wms.runtime.process import run_process
 
 if __name__ == "__main__":
     fast_start.started()
-    serve("advertiser", Config, build)
+    run_process("advertiser", Config, run)

@@ -5,56 +5,55 @@ While a source cannot be read, nothing is published and the ads expire. A comput
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from pathlib import Path
+from typing import Final
 
 import structlog
 from msgspec.structs import replace
 
+from services.advertiser.site_token import SiteToken
 from services.advertiser.sources import AdvertisedSource
 from services.advertiser.statement import AdContent, important_change, state
 from wms.bus.kafka import Kafka
 from wms.errors import Rejected, Unavailable
 from wms.ids import CeId
-from wms.messages.ads import TOPIC, Ad, Advertise, Withdraw
+from wms.messages.ads import TOPIC, Ad, Advertise, AdvertiserMessage, AdvertiserState, Withdraw
 from wms.messages.wire import Codec, encode
 from wms.runtime.every import Every
 
 log = structlog.get_logger()
 
 _CODEC: Codec[Ad] = Codec(Ad)
+SITES_TOLD: Final = 3
 
 
 class Publisher:
-    """Sends ads and withdrawals of computing elements to their Kafka topic, with the token of the site."""
+    """Sends the messages of an advertiser to their Kafka topic, with the token of the site."""
 
-    def __init__(self, kafka: Kafka, token_file: str) -> None:
+    def __init__(self, kafka: Kafka, token: SiteToken) -> None:
         self._kafka = kafka
-        self._token_file = Path(token_file)
+        self.token = token
 
-    async def publish(self, messages: Sequence[Advertise | Withdraw]) -> None:
-        """Send these ads and withdrawals, and return once Kafka has stored them. Raise Rejected if the token file cannot be read."""
+    async def publish(self, messages: Sequence[AdvertiserMessage]) -> None:
+        """Send these messages, and return once Kafka has stored them. Raise Rejected if the token file cannot be read."""
         if not messages:
             return
-        headers = [("authorization", f"Bearer {self._token()}".encode())]
-        keys = [f"{site}/{ce}".encode() for site, ce in map(_place, messages)]
+        headers = [("authorization", f"Bearer {self.token.text()}".encode())]
+        keys = [_key(message).encode() for message in messages]
         await self._kafka.send_many(TOPIC, keys, [encode(message) for message in messages], headers)
-
-    def _token(self) -> str:
-        try:
-            return self._token_file.read_text("utf-8").strip()
-        except OSError as error:
-            raise Rejected(
-                "TOKEN_MISSING", f"{self._token_file}: {error.strerror}", "ask for a token of kind site"
-            ) from None
 
 
 class SourceLoop:
-    """A loop that reads one source of computing elements periodically. It closes the source at its end."""
+    """A loop that advertises one source of computing elements periodically. It closes the source at its end."""
 
-    def __init__(self, every: Every, source: AdvertisedSource) -> None:
-        self.name = every.name
-        self._every = every
+    def __init__(self, advertising: "AdPublisher", source: AdvertisedSource) -> None:
+        self.name = f"advertise-{source.name}"
+        self._advertising = advertising
+        self._every = Every(self.name, source.look_seconds, advertising.read_and_publish)
         self._source = source
+
+    def trouble(self) -> str:
+        """Return what is wrong with the loop, for the operator. Empty if nothing is."""
+        return self._every.trouble() or self._advertising.trouble
 
     async def run(self) -> None:
         """Read the source periodically until cancelled, then close the source."""
@@ -76,13 +75,15 @@ class AdPublisher:
         self._now = now
         self._said: dict[CeId, AdContent] = {}
         self._said_at: datetime | None = None
+        self.trouble = ""
+        """What keeps elements of the source from being advertised, for the operator. Empty if nothing does."""
 
     async def read_and_publish(self) -> None:
         """Read the source once and publish: all ads if a period has passed, else only those with important changes.
 
         Computing elements that the source no longer returns are withdrawn. Raise Unavailable if it cannot be read or understood.
         """
-        found = await self._look()
+        found = self._own(await self._look())
         whole = self._due()
         changes = {place: important_change(self._said.get(place), each) for place, each in found.items()}
         told = {place: each for place, each in found.items() if whole or changes[place]}
@@ -118,6 +119,14 @@ class AdPublisher:
                 found[statement.place] = replace(statement, observed_at=each.observed_at or counted_at)
         return found
 
+    def _own(self, found: dict[CeId, AdContent]) -> dict[CeId, AdContent]:
+        """Return the elements of the sites that the token covers. Others would be refused: they are told to the operator."""
+        others = self._publisher.token.others({place.site for place in found})
+        self.trouble = (
+            f"the token may not speak for {', '.join(sorted(others)[:SITES_TOLD])}" if others else ""
+        )
+        return {place: each for place, each in found.items() if place.site not in others}
+
     def _due(self) -> bool:
         if self._said_at is None:
             return True
@@ -150,6 +159,8 @@ def _withdraw(place: CeId, now: datetime) -> Withdraw:
     return Withdraw(site=place.site, ce=place.ce, advertised_at=now)
 
 
-def _place(message: Advertise | Withdraw) -> CeId:
+def _key(message: AdvertiserMessage) -> str:
+    if isinstance(message, AdvertiserState):
+        return message.host
     said = message.element if isinstance(message, Advertise) else message
-    return CeId(said.site, said.ce)
+    return f"{said.site}/{said.ce}"

@@ -6,7 +6,7 @@ import msgspec
 
 from wms.bounds import Count, Expression, Line, Lines, LineTable
 from wms.messages.ads import Scalar
-from wms.runtime.config import Seconds, Section, ServiceConfig
+from wms.runtime.config import ProcessConfig, Seconds, Section
 
 Lifetime: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=86_400)]
 
@@ -35,6 +35,8 @@ class SiteStatement(Section, frozen=True, kw_only=True):
     tags: Lines = []
     required_tags: Lines = []
     """Tags that a job must have to run on the computing element."""
+    pilot_type: Line = ""
+    """What the site calls its pilots, by which jobs may choose them. Empty: `private` or `generic`, as each pilot is."""
     platforms: Lines = []
     """Platform names that jobs may require. Empty: those that the source reports."""
     submit_pools: Lines = []
@@ -74,6 +76,8 @@ class LocalElement(SiteStatement, frozen=True, kw_only=True):
     site: Line
     ce: Line = "local"
     max_cpu_time: Count = 864_000
+    directory: Line = ""
+    """A directory on the disk of the pilots' job directories. Its free space is advertised if `disk_mb` is 0."""
     count_jobs: bool = True
     """Whether to count the jobs on this machine by their processes, as `ps` does, for the ad's CurrentJobs."""
 
@@ -202,7 +206,7 @@ class AdvertisingSettings(Section, frozen=True, kw_only=True):
     lifetime_seconds: Lifetime = 180.0
 
 
-class Config(ServiceConfig, frozen=True, kw_only=True):
+class Config(ProcessConfig, frozen=True, kw_only=True):
     """The whole configuration file of the advertiser: one table for each source of computing elements."""
 
     advertising: AdvertisingSettings

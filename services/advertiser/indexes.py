@@ -38,22 +38,6 @@ log = structlog.get_logger()
 TROUBLES_TOLD = 20
 
 
-class TokenReader:
-    """Reads who this advertiser is, from its token. The file is read at each call, because other programs renew the token."""
-
-    def __init__(self, jwks: Path, token_file: Path) -> None:
-        self._jwks = jwks
-        self._token_file = token_file
-
-    def principal(self) -> Principal:
-        """Return the verified identity in the token. Raise Rejected if the file cannot be read or the token is not valid."""
-        try:
-            token = self._token_file.read_text("utf-8").strip()
-        except OSError as error:
-            raise Rejected("TOKEN_MISSING", f"{self._token_file}: {error.strerror}") from None
-        return Verifier.from_file(self._jwks).verify(token, clock.timestamp())
-
-
 class Indexes:
     """The source of computing elements that are found through index servers. `voice` returns the advertiser's identity, as its token says.
 

@@ -11,7 +11,7 @@ from services.advertiser.provider import SeenElement
 from services.advertiser.queues import SLOTS_PER_PILOT
 from wms.glue.glue1 import GlueComputingElement as Glue
 from wms.glue.offer import described
-from wms.runtime.machine import Machine
+from wms.runtime.machine import Machine, free_disk_mb, two_digits
 from wms.site import ComputingElement
 
 
@@ -68,11 +68,13 @@ def element(settings: LocalElement, machine: Machine) -> ComputingElement:
         max_jobs=settings.max_jobs,
         max_submitting_jobs=settings.max_submitting_jobs,
         platforms=tuple(settings.platforms) or machine.platforms,
-        disk_mb=settings.disk_mb,
+        disk_mb=settings.disk_mb
+        or (two_digits(free_disk_mb(settings.directory)) if settings.directory else 0),
         grid_middleware=settings.grid_middleware,
         submit_pools=tuple(settings.submit_pools),
         tags=tuple(settings.tags),
         required_tags=tuple(settings.required_tags),
+        pilot_type=settings.pilot_type,
         vos=tuple(settings.vos),
         load=machine.load,
     )

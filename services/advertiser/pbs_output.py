@@ -19,7 +19,9 @@ from wms.glue.quantity import UNKNOWN, Quantity
 
 RECORDS_LIMIT = 100_000
 _ATTRIBUTE = re.compile(r"(?: {4,5})([A-Za-z_][\w.]{0,254}) = (.*)", re.ASCII)
-_QUEUE = re.compile(r"Queue: (\S{1,255})", re.ASCII)
+_QUEUE = re.compile(r"Queue:[ \t](\S{1,255})", re.ASCII)
+_TABS = re.compile(r"^\t", re.MULTILINE)
+_YES = ("True", "yes")
 _NODE = re.compile(r"([A-Za-z0-9][\w.\-\[\]]{0,254})", re.ASCII)
 _COUNT = re.compile(r"(\w{1,40}):(\d{1,9})", re.ASCII)
 _TAKEN = re.compile(r"(\d{1,6}(?:-\d{1,6})?(?:,\d{1,6}(?:-\d{1,6})?)*)/", re.ASCII)
@@ -73,7 +75,12 @@ class PbsNode(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def queues(printed: str) -> list[PbsQueue]:
-    """Return the execution queues in the output of `qstat -Q -f`. Raise Rejected if it cannot be parsed."""
+    """Return the execution queues in the output of `qstat -Q -f`. Raise Rejected if it cannot be parsed.
+
+    Slurm's own `qstat` has a tab where PBS has blanks, and `yes` for `True`. It wraps no lines.
+    """
+    if printed.startswith("Queue:\t"):
+        printed = _TABS.sub("    ", printed)
     return [
         _queue(name, said)
         for name, said in _records(printed, _QUEUE, "qstat -Q -f")
@@ -124,8 +131,8 @@ def _queue(name: str, said: Mapping[str, str]) -> PbsQueue:
     counts = {state: int(count) for state, count in _COUNT.findall(said.get("state_count", ""))}
     return PbsQueue(
         name=name,
-        enabled=said.get("enabled") == "True",
-        started=said.get("started") == "True",
+        enabled=said.get("enabled") in _YES,
+        started=said.get("started") in _YES,
         running=sum(counts.get(state, 0) for state in ("Running", "Exiting", "Begun")),
         waiting=sum(counts.get(state, 0) for state in ("Queued", "Held", "Waiting", "Transit")),
         max_running=_number(said.get("max_running", "")),

@@ -76,5 +76,6 @@ def stated(settings: BatchSettings, queue: glue1.GlueComputingElement, dispatche
         submit_pools=tuple(settings.submit_pools),
         tags=tuple(settings.tags),
         required_tags=tuple(settings.required_tags),
+        pilot_type=settings.pilot_type,
         vos=tuple(settings.vos),
     )

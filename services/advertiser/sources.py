@@ -1,18 +1,18 @@
 """Builds the configured sources of ads. Each is a reader of computing elements with the site's statements and its intervals."""
 
 from collections.abc import Awaitable, Callable, Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 from services.advertiser.arc import Arc
 from services.advertiser.config import BatchSettings, Config, SiteStatement
 from services.advertiser.file import FileProvider
-from services.advertiser.indexes import Indexes, TokenReader
+from services.advertiser.indexes import Indexes
 from services.advertiser.local import Local
 from services.advertiser.lsf import Lsf
 from services.advertiser.pbs import Pbs
 from services.advertiser.processes import environments
 from services.advertiser.provider import Provider
+from services.advertiser.site_token import SiteToken
 from services.advertiser.slurm import Slurm
 from wms.classad.expression import Expression
 from wms.ids import CeId
@@ -67,8 +67,8 @@ def sources(config: Config) -> Iterator[AdvertisedSource]:
     for number, file in enumerate(config.files):
         yield _queues(f"file-{number}", FileProvider(file), file)
     for number, settings in enumerate(config.indexes):
-        voice = TokenReader(Path(config.auth.jwks), Path(config.advertising.token_file))
-        indexes = Indexes(settings, config.kafka, voice.principal)
+        token = SiteToken(config.advertising.token_file)
+        indexes = Indexes(settings, config.kafka, token.bearer)
         yield _queues(f"index-{number}", indexes, indexes.settings)._replace(
             may_still_exist=indexes.may_still_exist,
             lag_seconds=settings.fresh_seconds + INDEX_LAG_SECONDS,

@@ -1,5 +1,6 @@
 """The ASGI application: maps paths to endpoints, and turns every error into problem details (RFC 9457)."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, TypeAlias
@@ -29,6 +30,7 @@ from services.gateway import (
 )
 from services.gateway.concurrent_requests import ConcurrentRequestsMiddleware
 from services.gateway.dashboard_files import DashboardFiles
+from services.gateway.ended_requests import EndedRequestsMiddleware
 from services.gateway.openapi import document, name_of
 from services.gateway.operation import Operation
 from services.gateway.problem import MEDIA_TYPE, TITLES, ProblemDetails, headers_of, problem_of
@@ -55,11 +57,12 @@ GZIP_BYTES = 1_000
 
 def application(desk: Desk) -> Starlette:
     """Return the ASGI application that serves all operations of the gateway."""
-    handlers: Any = {WmsError: _refused, HTTPException: _not_served, Exception: _failed}
+    handlers: Any = {WmsError: _refused, OSError: _cut, HTTPException: _not_served, Exception: _failed}
     return Starlette(
         routes=list(_paths(desk)),
         exception_handlers=handlers,
         middleware=[
+            Middleware(EndedRequestsMiddleware, refused=_refused),
             Middleware(ConcurrentRequestsMiddleware, requests=desk.concurrent_requests),
             Middleware(GZipMiddleware, minimum_size=GZIP_BYTES, compresslevel=5),
         ],
@@ -72,7 +75,7 @@ def _paths(desk: Desk) -> Iterator[BaseRoute]:
     for each in OPERATIONS:
         by_path.setdefault(each.path, {})[each.method] = _endpoint(each, desk)
     for path, endpoints in sorted(by_path.items(), key=lambda each: each[0] not in FREQUENT):
-        yield Path(PREFIX + path, partial(_respond, endpoints), methods=list(endpoints))
+        yield Path(PREFIX + path, partial(_respond, path, endpoints), methods=list(endpoints))
     files = DashboardFiles(desk.authentication)
     yield Path(dashboard_files.FILES, files.file)
     for address in dashboard_files.ADDRESSES:
@@ -106,7 +109,10 @@ def _endpoint(operation: Operation, desk: Desk) -> Endpoint:
     return others[name_of(operation)]
 
 
-async def _respond(endpoints: Mapping[str, Endpoint], request: Request) -> Response:
+async def _respond(path: str, endpoints: Mapping[str, Endpoint], request: Request) -> Response:
+    if (task := asyncio.current_task()) is not None:
+        # So that a hold of the event loop is told with its route.
+        task.set_name(f"{request.method} {path}")
     return await endpoints["GET" if request.method == "HEAD" else request.method](request)
 
 
@@ -114,6 +120,12 @@ async def _refused(_: Request, fault: WmsError) -> Response:
     assert isinstance(fault, Rejected | Unavailable)
     problem = problem_of(fault)
     return _response(problem, headers_of(fault, problem.status))
+
+
+async def _cut(request: Request, error: OSError) -> Response:
+    """Return the response to a request whose connection to a server broke."""
+    log.warning("request cut off", error=repr(error))
+    return await _refused(request, Unavailable("a server that this needs does not answer"))
 
 
 async def _not_served(request: Request, fault: HTTPException) -> Response:

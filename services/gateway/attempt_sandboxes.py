@@ -85,7 +85,7 @@ class AttemptSandboxes:
         held = await self._held(credential, given)
         if given.sha256 not in held.inputs:
             raise Rejected("NO_SUCH_INPUT", f"job {given.job_id} has no such input sandbox")
-        return await archive(self._desk, request, given.sha256, f"{given.sha256}.tar.gz")
+        return await archive(self._desk, request, given.sha256, f"{given.sha256}.tar.gz", credential.token)
 
     async def output(self, request: Request) -> Response:
         """Store the archive in the body under its digest, and return the reference to it.
@@ -95,9 +95,9 @@ class AttemptSandboxes:
         credential = self._desk.admit_pilot(request)[0]
         given = request_parsing.parameters(request, OneAttempt)
         request_parsing.require_type(request, ARCHIVE)
-        store = opened(self._desk)
+        opened(self._desk)
         await self._held(credential, given)
-        return json_response(await kept(request, store, self._desk.settings.read_seconds), CREATED)
+        return json_response(await kept(request, self._desk, credential.token), CREATED)
 
     async def _held(self, credential: UserCredential, given: OneAttempt) -> replies.HeldLease:
         """Return the lease that the token's holder has on the attempt, from the cache or the job manager.

@@ -7,6 +7,7 @@ import structlog
 from starlette.requests import Request
 
 from services.gateway.config import RequestLimits
+from services.gateway.http_connection import KEY
 from services.gateway.problem import TooMany
 from services.gateway.request_rates import RequestBudget
 from wms.auth.principal import Principal
@@ -127,6 +128,8 @@ class Authentication:
             raise
         if digest not in self._known:
             self._known[digest] = None
+        if (connection := request.scope.get(KEY)) is not None:
+            connection.know()
         return digest, UserCredential(token, principal.owner, principal.expires_at, {}), principal
 
     def _log_refusal(self, request: Request, token: str, digest: bytes, fault: Rejected, now: float) -> None:
@@ -172,4 +175,6 @@ def network_of(host: str) -> str:
         address = ip_address(host)
     except ValueError:
         return host
-    return address.exploded[:19] if isinstance(address, IPv6Address) else str(address)
+    if isinstance(address, IPv6Address):
+        return str(address.ipv4_mapped) if address.ipv4_mapped else address.exploded[:19]
+    return str(address)

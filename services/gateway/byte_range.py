@@ -1,38 +1,52 @@
 """The byte range of an archive that a request asks for, by the header `Range` (RFC 9110)."""
 
 import re
-from typing import Any, Final
+from typing import Final
 
+import msgspec
 from starlette.requests import Request
 
 from services.gateway.problem import OutOfRange
 
 HEADER: Final = "range"
+PARTIAL: Final = 206
 PATTERN: Final = r"bytes=([0-9]{1,18})-([0-9]{0,18})|bytes=-([0-9]{1,18})"
 """One range of bytes: from a position, or up to the end. Several ranges in one request are not served."""
 
 _FORM: Final = re.compile(PATTERN)
 
 
-def check_range(request: Request, size: int) -> None:
-    """Check the range of a request for an object of `size` bytes, and remove from the request a header that is none, or several.
+class Span(msgspec.Struct, frozen=True):
+    """The bytes of an object that are sent: from `first` up to, and without, `end`."""
 
-    The whole object is served without the header, as RFC 9110 permits. Raise OutOfRange if the range begins after the object's end.
+    first: int
+    end: int
+    status: int = 200
+
+    def headers(self, size: int) -> dict[str, str]:
+        """Return the headers that tell of the span, in an object of `size` bytes."""
+        told = {"Accept-Ranges": "bytes", "Content-Length": str(self.end - self.first)}
+        if self.status == PARTIAL:
+            told["Content-Range"] = f"bytes {self.first}-{self.end - 1}/{size}"
+        return told
+
+
+def span_of(request: Request, size: int, mark: str) -> Span:
+    """Return the bytes that a request asks for of an object of `size` bytes, whose ETag is `mark`.
+
+    All are sent for a header that is no range or several, or if `If-Range` names another ETag, as RFC 9110 permits. Raise OutOfRange if the
+    range begins after the object's end.
     """
     said = request.headers.get(HEADER)
-    if said is None:
-        return
-    found = _FORM.fullmatch(said.strip())
-    if found is None or not _is_in_order(found):
-        _drop(request)
-    elif int(found[1] or 0) >= size or (found[3] is not None and int(found[3]) == 0):
+    found = _FORM.fullmatch(said.strip()) if said is not None else None
+    if found is None or request.headers.get("if-range", mark) != mark:
+        return Span(0, size)
+    if found[3] is not None:
+        first, end = max(0, size - int(found[3])), size
+    else:
+        first, end = int(found[1]), min(size, int(found[2]) + 1) if found[2] else size
+        if found[2] and int(found[2]) < first:
+            return Span(0, size)
+    if first >= size or first >= end:
         raise OutOfRange(size)
-
-
-def _is_in_order(found: re.Match[str]) -> bool:
-    return not found[2] or int(found[1]) <= int(found[2])
-
-
-def _drop(request: Request) -> None:
-    scope: Any = request.scope
-    scope["headers"] = [each for each in scope["headers"] if each[0].lower() != HEADER.encode()]
+    return Span(first, end, PARTIAL)

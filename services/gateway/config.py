@@ -39,7 +39,10 @@ class GatewaySettings(Section, frozen=True, kw_only=True):
     write_seconds: Seconds = 30.0
     """How long a client may leave a response unread, in seconds; after that its connection is cut."""
     connections: Annotated[int, Meta(ge=1, le=1_000_000)] = 20_000
-    """The most open connections; requests on further ones are answered with status 503. An attached pilot has two connections."""
+    """The most open connections. For a further one, an older one without a valid token gives way, of the address that has most of them.
+
+    Without such a one, an idle connection gives way; if all are in work, the new one is cut. An attached pilot has two connections.
+    """
     address_connections: Annotated[int, Meta(ge=1, le=1_000_000)] = 12_000
     """The most open connections from one client address; further ones are cut at once. Many pilots of a site may share one address.
 
@@ -47,6 +50,21 @@ class GatewaySettings(Section, frozen=True, kw_only=True):
     """
     owner_requests: Annotated[int, Meta(ge=1, le=100_000)] = 100
     """The most requests of one owner at the same time, including streams of events; further ones are answered with status 429."""
+
+    transfers: Annotated[int, Meta(ge=1, le=100_000)] = 1_000
+    """The most archives on their way at a time, up and down; further ones wait for up to `answer_seconds`. Each may have one more open file."""
+    owner_transfers: Annotated[int, Meta(ge=1, le=100_000)] = 20
+    """The most archives on their way of one owner, or of one pilot; further ones wait for up to `answer_seconds`."""
+    transfer_rate: Annotated[float, Meta(ge=1, le=1e9)] = 20_000.0
+    """The lowest rate in bytes per second of an archive's transfer, once `read_seconds` or `write_seconds` are used. Slower ones are cut off.
+
+    Who downloads may go on where it ended, by the header `Range`.
+    """
+    temporary_mb: Annotated[int, Meta(ge=101, le=10_000_000)] = 4_096
+    """The most megabytes of archives in the temporary directory: uploads, and one copy of each object of S3 that is being sent.
+
+    An owner or pilot that has some of them gets no more while less would be left to others than it then had.
+    """
 
     def __post_init__(self) -> None:
         if not (self.certificate or self.behind_proxy or _is_loopback(self.host)):

@@ -11,7 +11,6 @@ from services.gateway.event_follower import EventFollowers
 from services.gateway.event_record import EventRecord, parsed
 from wms.bus.kafka import Kafka, Message, Reader
 from wms.bus.topics import Topic
-from wms.errors import Unavailable
 
 KEPT = 5_000
 """The most records of a partition that are kept in memory. Streams read older records from the broker."""
@@ -21,7 +20,6 @@ READ_AT_ONCE = 1_000
 STEP_BYTES = 200_000
 """After parsing this many bytes of records, the feed lets other tasks run."""
 POLL_SECONDS = 1.0
-AGAIN_SECONDS = 1.0
 
 
 class EventFeed:
@@ -39,11 +37,14 @@ class EventFeed:
         self._news = asyncio.Event()
 
     async def run(self) -> None:
-        """Read the topic until cancelled; after an error of the broker, continue a second later."""
-        while True:
-            with contextlib.suppress(Unavailable, OSError):
-                await self._read_on()
-            await asyncio.sleep(AGAIN_SECONDS)
+        """Read the topic until cancelled, from where the last call ended. Raise Unavailable if the broker fails."""
+        reader = await self._kafka.reader(self._topic.name)
+        try:
+            await self._begin(reader)
+            while True:
+                await self._keep(await reader.poll(POLL_SECONDS, READ_AT_ONCE))
+        finally:
+            await reader.close()
 
     async def end(self) -> EventCursor:
         """Return the position after the last record that was read. Wait first until the feed has once caught up with the end of the topic."""
@@ -74,15 +75,6 @@ class EventFeed:
         return [
             record for each, at in zip(self._kept, cursor.offsets, strict=True) for record in each.since(at)
         ]
-
-    async def _read_on(self) -> None:
-        reader = await self._kafka.reader(self._topic.name)
-        try:
-            await self._begin(reader)
-            while True:
-                await self._keep(await reader.poll(POLL_SECONDS, READ_AT_ONCE))
-        finally:
-            await reader.close()
 
     async def _begin(self, reader: Reader) -> None:
         """Position the reader. The first one starts `KEPT` records before each partition's end and catches up; later ones continue.

@@ -12,10 +12,11 @@ from wms.messages.wire import Codec
 _CODEC: Codec[Fact] = Codec(Fact, rules=False)
 
 
-class EventRecord(msgspec.Struct, frozen=True):
+class EventRecord(msgspec.Struct, frozen=True, gc=False):
     """A record of the topic of job events: its position, its size in bytes, and its fact.
 
-    A fact is the decoded message, such as a state change; None if it cannot be decoded.
+    A fact is the decoded message, such as a state change; None if it cannot be decoded. There are many, of which none is part of a cycle: the
+    garbage collector does not look at them (`gc`).
     """
 
     partition: int

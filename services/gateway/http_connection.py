@@ -7,17 +7,13 @@ ahead, so the connection does.
 
 import asyncio
 import socket
-from collections import Counter
-from collections.abc import Callable
-from functools import partial
 from typing import Any, Final
 
-from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-from uvicorn.server import ServerState
 
-from services.gateway.authentication import network_of
 from services.gateway.config import GatewaySettings
+from services.gateway.connection_places import ConnectionPlaces, Place
+from services.gateway.deadlines import Deadlines
 
 HEADER_BYTES: Final = 32_768
 """The greatest size in bytes of a request's line and headers together; larger requests are refused. The same limit holds for trailers."""
@@ -30,37 +26,17 @@ KEY: Final = "wms.connection"
 
 
 class ConnectionBounds:
-    """The limits of all connections: how long a client may be idle or leave a response unread, and how many connections one address may have."""
+    """The limits of all connections: how many there may be, and for how long a client may be idle or leave a response unread."""
 
     def __init__(self, settings: GatewaySettings) -> None:
         self.read_seconds = settings.read_seconds
-        self.write_seconds = settings.write_seconds
+        self.asking: Deadlines[BoundedConnection] = Deadlines(settings.read_seconds, BoundedConnection.cut)
+        """The deadlines to send the next request's headers."""
+        self.reading: Deadlines[BoundedConnection] = Deadlines(settings.write_seconds, BoundedConnection.cut)
+        """The deadlines to read the response."""
         # Behind a proxy all connections have the proxy's address.
-        self.of_address = None if settings.behind_proxy else settings.address_connections
-        self.open = Counter[str]()
-        self.cut = 0
-        """The number of connections that were cut because of a limit, since the start."""
-
-    def protocol(
-        self,
-        config: Config,
-        server_state: ServerState,
-        app_state: dict[str, Any],
-        _loop: asyncio.AbstractEventLoop | None = None,
-    ) -> "BoundedConnection":
-        """Return the protocol object of a new connection. uvicorn calls this with its own configuration and state."""
-        return BoundedConnection(self, config, server_state, app_state, _loop)
-
-    def enter(self, address: str) -> bool:
-        """Count a new connection of an address. Return whether the address is within its limit; behind a proxy always true."""
-        self.open[address] += 1
-        return self.of_address is None or self.open[address] <= self.of_address
-
-    def leave(self, address: str) -> None:
-        """Count a closed connection of an address."""
-        self.open[address] -= 1
-        if not self.open[address]:
-            del self.open[address]
+        of_address = None if settings.behind_proxy else settings.address_connections
+        self.places = ConnectionPlaces(settings.connections, of_address)
 
 
 class BoundedConnection(HttpToolsProtocol):
@@ -69,9 +45,11 @@ class BoundedConnection(HttpToolsProtocol):
     Endpoints find it in a request's scope, under `KEY`.
     """
 
-    def __init__(self, bounds: ConnectionBounds, *server: Any) -> None:
+    def __init__(self, bounds: ConnectionBounds, place: Place, *server: Any) -> None:
+        """Make a connection in a place; `server` are the arguments of uvicorn's own class."""
         super().__init__(*server)
         self._bounds = bounds
+        self._place = place
         application = self.app
 
         async def with_connection(scope: Any, receive: Any, send: Any) -> None:
@@ -79,24 +57,22 @@ class BoundedConnection(HttpToolsProtocol):
             await application(scope, receive, send)
 
         self.app = with_connection
+        self._is_known = False
         self._unparsed_bytes = 0
         """The bytes received since headers were last complete, or a piece of a body was parsed."""
-        self._asking = _Deadline(self.loop, bounds.read_seconds, self._cut)
-        self._reading = _Deadline(self.loop, bounds.write_seconds, self._cut)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
-        """Start the deadline for the first request; cut the connection at once if its address has too many."""
+        """Start the deadline for the first request."""
         super().connection_made(transport)
-        if self._bounds.enter(self._address):
-            self._asking.set()
-        else:
-            self._cut()
+        self._place.end = self.abort
+        self._place.is_idle = lambda: not self._is_responding
+        self._bounds.asking.set(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop both deadlines, and no longer count the connection for its address."""
-        self._bounds.leave(self._address)
-        self._asking.lift()
-        self._reading.lift()
+        """Stop both deadlines, and free the connection's place."""
+        self._bounds.places.leave(self._place)
+        self._bounds.asking.lift(self)
+        self._bounds.reading.lift(self)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -133,19 +109,25 @@ class BoundedConnection(HttpToolsProtocol):
     def send_400_response(self, msg: str) -> None:
         """Refuse what was received, and close the connection. Cut it without a word if a response is being sent or others come first."""
         if self.pipeline or (self._is_responding and self.cycle.response_started):
-            self._cut()
+            self.cut()
         else:
             super().send_400_response(msg)
 
     def pause_writing(self) -> None:
         """Start the deadline for reading, because the send buffer is full."""
         super().pause_writing()
-        self._reading.set()
+        self._bounds.reading.set(self)
 
     def resume_writing(self) -> None:
         """Stop the deadline for reading, because the client has read enough of the response."""
         super().resume_writing()
-        self._reading.lift()
+        self._bounds.reading.lift(self)
+
+    def know(self) -> None:
+        """Count the connection as known, since its request has a valid token. It then keeps its place before strangers."""
+        if not self._is_known:
+            self._is_known = True
+            self._bounds.places.know(self._place)
 
     def abort(self) -> None:
         """Close the connection at once, and discard what was not sent yet."""
@@ -159,9 +141,9 @@ class BoundedConnection(HttpToolsProtocol):
     def _wait_for_request(self) -> None:
         """Start the deadline for the next request's headers, unless a request is being handled. Partial headers do not extend it."""
         if self._is_responding:
-            self._asking.lift()
+            self._bounds.asking.lift(self)
         elif not self.transport.is_closing():
-            self._asking.set()
+            self._bounds.asking.set(self)
 
     @property
     def _is_responding(self) -> bool:
@@ -170,33 +152,13 @@ class BoundedConnection(HttpToolsProtocol):
     def _header_bytes(self) -> int:
         return len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
 
-    @property
-    def _address(self) -> str:
-        return network_of(self.client[0] if self.client else "")
-
-    def _cut(self) -> None:
+    def cut(self) -> None:
+        """Close the connection at once, and count it as one that was ended because of a limit."""
         # Both deadlines may be over at the same time.
-        self._asking.lift()
-        self._reading.lift()
-        self._bounds.cut += 1
+        self._bounds.asking.lift(self)
+        self._bounds.reading.lift(self)
+        self._bounds.places.cut += 1
         self.transport.abort()
 
 
 _TOO_LARGE: Final = f"The request's line and headers are over {HEADER_BYTES:,} bytes."
-
-
-class _Deadline:
-    """A timer that calls `act` a fixed number of seconds after `set`, unless `lift` cancels it first. A `set` while it runs changes nothing."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop, seconds: float, act: Callable[[], None]) -> None:
-        self._set = partial(loop.call_later, seconds, act)
-        self._timer: asyncio.TimerHandle | None = None
-
-    def set(self) -> None:
-        if self._timer is None:
-            self._timer = self._set()
-
-    def lift(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None

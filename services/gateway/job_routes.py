@@ -80,6 +80,8 @@ class JobList(JobSelection, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     limit: PageSize = 100
     alone: bool = False
     """Whether to list only jobs that belong to no sweep."""
+    results: bool = False
+    """Whether to tell of each job how its last attempt went, where its details may be seen."""
 
 
 class JobTally(JobSelection, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -119,6 +121,10 @@ class LogPiece(OneJob, frozen=True, kw_only=True, forbid_unknown_fields=True):
     offset: Bytes | None = None
     """The position of the first byte to return; None: return the last bytes."""
     limit: Annotated[int, msgspec.Meta(ge=1, le=65_536)] = 16_384
+    raw: bool = False
+    """Return the text as it was printed, with characters that can take a terminal over."""
+    whole: bool = False
+    """Count all bytes that were printed, of an ended job too, of which only the last are stored."""
 
 
 class JobOrder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -144,6 +150,7 @@ def _list_jobs(sender: Requester, given: JobList) -> asked.ListJobs:
         newest=given.newest,
         limit=given.limit,
         alone=given.alone,
+        results=given.results,
     )
 
 
@@ -192,6 +199,8 @@ def _peek_job(sender: Requester, given: LogPiece) -> asked.PeekJob:
         stream=given.stream,
         offset=given.offset,
         limit=given.limit,
+        raw=given.raw,
+        whole=given.whole,
     )
 
 

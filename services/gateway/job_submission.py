@@ -2,8 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
 from typing import Final, TypeAlias
 
@@ -11,22 +10,17 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from services.gateway import request_parsing
+from services.gateway import request_parsing, submission_parsing
 from services.gateway.operation import CREATED, JSON_TYPE, Operation
 from services.gateway.service_requests import Desk, json_response
+from services.gateway.submission_parsing import JSON_LIMIT, LINE_LIMIT, SubmissionTerms
 from wms.client.channel import Channel
-from wms.client.submission import Messages, Submission, messages
+from wms.client.submission import Messages, Submission
 from wms.client.submitting import send
 from wms.errors import Rejected, Unavailable, WmsError
 from wms.jobdesc.description import JobDescription
-from wms.jobdesc.from_json import read_json
+from wms.messages.commands import AddChunks, Submit
 
-JSON_LIMIT: Final = 8 * 1024 * 1024
-"""The most bytes of a JSON submission; larger ones are refused. Streams of lines have no such limit."""
-SMALL_BYTES: Final = 65_536
-"""A JSON submission of at most this many bytes is parsed at once; a larger one waits for its owner's turn (`ParsingTurns`)."""
-LINE_LIMIT: Final = 900_000
-"""The most bytes of a line; longer ones are refused, since a line must fit into one Kafka message."""
 LINES: Final = 1_000
 """The most lines of a stream that are submitted together, as one part."""
 PART_BYTES: Final = 2_000_000
@@ -34,11 +28,14 @@ AT_ONCE: Final = 4
 """The most parts of a stream that wait for replies at a time; only then are further lines read."""
 TOLD_LIMIT: Final = 100
 """The most warnings in the answer to a stream, and the most jobs in it that could run nowhere. Further ones are left out."""
+UNCOUNTED_BYTES: Final = 65_536
+"""The most bytes of a document that is not counted as taking memory."""
 LINES_TYPE: Final = "application/x-ndjson"
 
-Turn: TypeAlias = Callable[[], AbstractAsyncContextManager[None]]
+Parse: TypeAlias = Callable[..., Awaitable[list[bytes]]]
+"""Calls a function in a parsing process of the owner's turn."""
 
-_decoder = msgspec.json.Decoder(JobDescription)
+_decoder = msgspec.json.Decoder(AddChunks | Submit)
 
 
 class SubmissionParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -79,43 +76,57 @@ class JobSubmission:
         name = request_parsing.request_id(request)
         kind = request_parsing.require_type(request, *SUBMIT.body_types)
         channel = self._desk.services.channel(credential)
-        turn = partial(self._desk.turns.turn, credential.owner)
-        stream = SubmissionStream(channel, settings.answer_seconds, turn, name, terms)
+        parse = partial(self._desk.parsers.parse, credential.owner)
+        stream = SubmissionStream(channel, settings.answer_seconds, parse, name, terms)
         if kind == LINES_TYPE:
             lines = request_parsing.pieces(request, settings.read_seconds)
             return json_response(await stream.take(parts_of(lines)), CREATED)
-        raw = await request_parsing.whole(request, JSON_LIMIT, settings.read_seconds)
-        return json_response(await stream.submit(raw), CREATED)
+        # While a document waits, others of its owner do. All of them together are in memory.
+        with self._desk.documents.held(credential.owner, _held_bytes(request)):
+            raw = await request_parsing.whole(request, JSON_LIMIT, settings.read_seconds)
+            return json_response(await stream.submit(raw), CREATED)
 
 
 class SubmissionStream:
     """One submission, sent to the job manager in parts with ids of their own. So a client may repeat the whole without submitting a job twice."""
 
     def __init__(
-        self, channel: Channel, seconds: float, turn: Turn, name: str, terms: SubmissionParameters
+        self, channel: Channel, seconds: float, parse: Parse, name: str, terms: SubmissionParameters
     ) -> None:
-        """Make a submission with the id `name`. `seconds` limits the wait for each reply; `turn` waits for the owner's turn to parse."""
+        """Make a submission with the id `name`. `seconds` limits the wait for each reply."""
         self._channel = channel
         self._seconds = seconds
-        self._turn = turn
+        self._parse = parse
         self._name = name
         self._terms = terms
 
     async def submit(self, raw: bytes) -> Submission:
         """Submit the jobs of the JSON document `raw`. Raise Rejected if it is malformed or refused, and Unavailable if no reply comes in time."""
-        if len(raw) <= SMALL_BYTES:
-            whole = self._messages_of(raw)
-        else:
-            async with self._turn():
-                whole = await asyncio.to_thread(self._messages_of, raw)
+        terms = self._terms_of(self._name)
+        whole = submission_parsing.messages_of_small(raw, terms)
+        if whole is None:
+            whole = await self._parsed(submission_parsing.parse_document, raw, terms)
         return await self._send(whole, self._name)
 
-    def _messages_of(self, raw: bytes) -> Messages:
-        return self._messages(read_json(raw, JSON_LIMIT), self._name)
+    def _terms_of(self, name: str, before: int = 0) -> SubmissionTerms:
+        said = self._terms
+        return SubmissionTerms(
+            name=name, client=self._channel.client, strict=said.strict, hold=said.hold, before=before
+        )
 
-    def _messages(self, jobs: Sequence[JobDescription], name: str) -> Messages:
-        terms = self._terms
-        return messages(jobs, name, self._channel.client, strict=terms.strict, hold=terms.hold)
+    async def _parsed(
+        self, function: Callable[[bytes, bytes], list[bytes]], raw: bytes, terms: SubmissionTerms
+    ) -> Messages:
+        """Return the messages that `function` makes of a document in a parsing process."""
+        whole = Messages([], [])
+        for piece in await self._parse(function, raw, msgspec.json.encode(terms)):
+            match _decoder.decode(piece):
+                case AddChunks() as values:
+                    whole.values.append(values)
+                case submit:
+                    whole.submits.append(submit)
+            await asyncio.sleep(0)
+        return whole
 
     async def _send(self, whole: Messages, name: str) -> Submission:
         return await send(self._channel, self._seconds, whole, name, strict=self._terms.strict)
@@ -149,8 +160,8 @@ class SubmissionStream:
     ) -> None:
         async for part in parts:
             name = f"{self._name}/lines-{part.number}"
-            async with self._turn():
-                whole = self._messages(descriptions(part.lines, part.before), name)
+            terms = self._terms_of(name, part.before)
+            whole = await self._parsed(submission_parsing.parse_lines, b"\n".join(part.lines), terms)
             under_way.append(asyncio.create_task(self._send(whole, name), name="submit part"))
             if len(under_way) >= AT_ONCE:
                 taken.append(await under_way.popleft())
@@ -166,6 +177,12 @@ class LineBatch(msgspec.Struct, frozen=True):
     before: int
     """The number of lines in all earlier parts, blank lines not counted."""
     lines: list[bytes]
+
+
+def _held_bytes(request: Request) -> int:
+    """Return how many bytes of memory a request's document may take; 0 if it is too small to matter."""
+    size = request_parsing.body_size(request, JSON_LIMIT)
+    return size if size > UNCOUNTED_BYTES else 0
 
 
 async def parts_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[LineBatch]:
@@ -184,39 +201,21 @@ async def parts_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[LineBatch]:
 
 async def lines_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """Yield the lines of a stream, without blank ones. Raise Rejected if a line exceeds `LINE_LIMIT`."""
-    rest = b""
+    rest = bytearray()
     async for piece in pieces:
-        *whole, rest = (rest + piece).split(b"\n")
-        for line in whole:
-            if line and not line.isspace():
-                yield line
+        rest += piece
+        if b"\n" in piece:
+            *whole, last = bytes(rest).split(b"\n")
+            rest = bytearray(last)
+            for line in whole:
+                if line and not line.isspace():
+                    yield line
         if len(rest) > LINE_LIMIT:
             raise Rejected(
                 "LINE_TOO_LARGE", f"a line is over {LINE_LIMIT:,} bytes", "put files into `input_sandbox`"
             )
     if rest and not rest.isspace():
-        yield rest
-
-
-def descriptions(lines: Sequence[bytes], before: int) -> list[JobDescription]:
-    """Return the job descriptions in these lines. `before` is the number of earlier lines, for error messages.
-
-    Raise Rejected, with the number and the faults of the line, if one is malformed.
-    """
-    return [each for number, line in enumerate(lines, before + 1) for each in _read(line, number)]
-
-
-def _read(line: bytes, number: int) -> Sequence[JobDescription]:
-    try:
-        return (_decoder.decode(line),)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        # `read_json` is slower, but reports each fault with its place.
-        try:
-            return read_json(line, LINE_LIMIT)
-        except Rejected as fault:
-            raise Rejected(
-                fault.code, f"line {number}: {fault.message}", fault.remedy, fault.details
-            ) from None
+        yield bytes(rest)
 
 
 def merged(name: str, taken: Sequence[Submission]) -> Submission:

@@ -8,9 +8,9 @@ from weakref import WeakValueDictionary
 
 from services.gateway.event_cursor import EventCursor
 from services.gateway.event_record import EventRecord, parsed
-from services.gateway.parsing_turns import ParsingTurns
 from wms.bus.kafka import Kafka, Reader
 from wms.bus.topics import Topic
+from wms.parsing.owner_turns import OwnerTurns
 
 AT_ONCE: Final = 8
 """The most Kafka readers of old events at a time; further streams wait for a free one."""
@@ -21,10 +21,10 @@ POLL_SECONDS: Final = 1.0
 class OlderEvents:
     """Reads old records of the topic of job events. Owners take turns in parsing, so one owner's backlog does not delay the others."""
 
-    def __init__(self, kafka: Kafka, topic: Topic, turns: ParsingTurns) -> None:
+    def __init__(self, kafka: Kafka, topic: Topic) -> None:
         self._kafka = kafka
         self._topic = topic
-        self._turns = turns
+        self._turns = OwnerTurns()
         self._authentication = asyncio.Semaphore(AT_ONCE)
         self._of_owner: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._closing: set[asyncio.Task[None]] = set()

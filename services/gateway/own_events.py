@@ -1,4 +1,7 @@
-"""Filters job events for one user: keeps the state changes of the user's own jobs, and drops repetitions."""
+"""Filters job events for one token: keeps the state changes of the jobs of its user, group and VO, and drops repetitions.
+
+These are the jobs that `wms jobs` lists as the user's own. Events of earlier versions name no group, and are dropped.
+"""
 
 from msgspec.structs import replace
 
@@ -41,20 +44,22 @@ class OwnEvents:
                 return None
 
     def _is_new(self, event: JobEvent) -> bool:
-        me = self._principal
-        if (event.owner, event.vo) != (me.owner, me.vo):
+        if not self._is_own(event):
             return False
         moves, this = self._moves.get(event.job_id, 0), 1 << min(event.seq, SEQ_LIMIT)
         self._moves[event.job_id] = moves | this
         return not moves & this or event.seq >= SEQ_LIMIT
 
     def _is_new_range(self, fact: JobsQueued | SweepMoved, seq: int) -> bool:
-        me = self._principal
         key = (fact.first, fact.count, seq)
-        if (fact.owner, fact.owner_group, fact.vo) != (me.owner, me.group, me.vo) or key in self._ranges:
+        if not self._is_own(fact) or key in self._ranges:
             return False
         self._ranges[key] = None
         return True
+
+    def _is_own(self, fact: JobEvent | JobsQueued | SweepMoved) -> bool:
+        me = self._principal
+        return (fact.owner, fact.owner_group, fact.vo) == (me.owner, me.group, me.vo)
 
 
 def owners(fact: Fact | None) -> set[str]:

@@ -4,7 +4,6 @@ All gateways read the answers from one topic, and each ignores answers that none
 """
 
 import asyncio
-import contextlib
 from collections import defaultdict
 from typing import Final
 
@@ -19,7 +18,6 @@ from wms.messages.wire import Codec, encode
 
 AGAIN_SECONDS: Final = 5.0
 """After this many seconds without an answer, an exchange is sent again."""
-AFRESH_SECONDS: Final = 1.0
 WAITING_LIMIT: Final = 5_000
 """The most exchanges that may wait for an answer at a time; further ones are refused with TooMany."""
 
@@ -40,11 +38,18 @@ class ExchangeAnswers:
         self._waiting: defaultdict[tuple[str, str], list[asyncio.Future[ExchangeAnswer]]] = defaultdict(list)
 
     async def run(self) -> None:
-        """Read answers from Kafka until cancelled; after an error of the broker, start again a second later."""
-        while True:
-            with contextlib.suppress(Unavailable):
-                await self._read()
-            await asyncio.sleep(AFRESH_SECONDS)
+        """Read answers from Kafka until cancelled. Raise Unavailable if the broker fails."""
+        self._inbox = inbox = Inbox(self._kafka, find(ANSWERS_TOPIC), _CODEC)
+        try:
+            await inbox.start()
+            self._is_read.set()
+            while True:
+                for answer in await inbox.poll(1.0):
+                    self._pass_on(answer)
+        finally:
+            self._is_read.clear()
+            self._inbox = None
+            await inbox.close()
 
     async def ask(self, exchange: SecretExchange, seconds: float) -> ExchangeAnswer:
         """Send an exchange, repeatedly, and return the answer.
@@ -76,19 +81,6 @@ class ExchangeAnswers:
                 self._inbox.hurry()
             await asyncio.wait([answer], timeout=AGAIN_SECONDS)
         return answer.result()
-
-    async def _read(self) -> None:
-        self._inbox = inbox = Inbox(self._kafka, find(ANSWERS_TOPIC), _CODEC)
-        try:
-            await inbox.start()
-            self._is_read.set()
-            while True:
-                for answer in await inbox.poll(1.0):
-                    self._pass_on(answer)
-        finally:
-            self._is_read.clear()
-            self._inbox = None
-            await inbox.close()
 
     def _pass_on(self, answer: ExchangeAnswer) -> None:
         for each in self._waiting.get((answer.pilot_id, answer.exchange_id), ()):

@@ -97,6 +97,12 @@ def require_type(request: Request, *types: str) -> str:
     return found
 
 
+def body_size(request: Request, limit: int) -> int:
+    """Return how many bytes the body of a request has at most, by its header `Content-Length`; without that, and at most, `limit`."""
+    said = request.headers.get("content-length", "")
+    return min(int(said[:20]), limit) if said.isdecimal() else limit
+
+
 async def whole(request: Request, limit: int, seconds: float) -> bytes:
     """Return the body of a request as bytes. Raise Rejected if it is over `limit` bytes, or a wait for more of it exceeds `seconds`."""
     said = request.headers.get("content-length", "")
@@ -110,10 +116,10 @@ async def whole(request: Request, limit: int, seconds: float) -> bytes:
     return bytes(read)
 
 
-async def pieces(request: Request, seconds: float) -> AsyncIterator[bytes]:
+async def pieces(request: Request, seconds: float, rate: float = LEAST_RATE) -> AsyncIterator[bytes]:
     """Yield pieces of the body as they arrive. Raise Rejected if the client disconnects or is too slow.
 
-    The server waits `seconds` in all, and one second more for each `LEAST_RATE` bytes that arrive, but never over `seconds` at once.
+    The server waits `seconds` in all, and one second more for each `rate` bytes that arrive, but never over `seconds` at once.
     """
     stream = request.stream()
     left = seconds
@@ -124,10 +130,10 @@ async def pieces(request: Request, seconds: float) -> AsyncIterator[bytes]:
                 piece = await anext(stream, None)
             if piece is None:
                 return
-            left = min(seconds, left - (time.monotonic() - began) + len(piece) / LEAST_RATE)
+            left = min(seconds, left - (time.monotonic() - began) + len(piece) / rate)
             yield piece
     except TimeoutError:
-        raise Rejected("BODY_TOO_SLOW", f"the body came slower than {LEAST_RATE:,} bytes a second") from None
+        raise Rejected("BODY_TOO_SLOW", f"the body came slower than {rate:,.0f} bytes a second") from None
     except ClientDisconnect:
         raise Rejected("BODY_CUT", "the sender went away before the end of the body") from None
 

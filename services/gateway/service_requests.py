@@ -14,19 +14,26 @@ from services.gateway.concurrent_requests import ConcurrentRequests
 from services.gateway.config import GatewaySettings
 from services.gateway.event_feed import EventFeed
 from services.gateway.older_events import OlderEvents
+from services.gateway.open_archives import OpenArchives
 from services.gateway.operation import JSON_TYPE
-from services.gateway.parsing_turns import ParsingTurns
 from services.gateway.pilot_exchanges import ExchangeAnswers
 from services.gateway.route import Requester, Route
 from services.gateway.service_channels import ServiceChannels
+from services.gateway.shared_room import MEGABYTE, SharedRoom
 from services.gateway.site_inboxes import SiteInboxes
+from services.gateway.transfers import Transfers
 from wms.auth.principal import Principal
 from wms.bus.grouped_sends import GroupedSends
 from wms.client.channel import Channel
 from wms.client.credential import UserCredential
+from wms.db.database import Database
 from wms.messages import commands, queries
 from wms.messages.wire import Codec, encode
+from wms.parsing.parser_pool import ParserPool
 from wms.transfer import SandboxStore
+
+DOCUMENTS_BYTES: Final = 512 * MEGABYTE
+"""The memory for documents that wait for a parsing process, or for replies."""
 
 CODECS: Final[Mapping[str, Codec[Any]]] = {
     commands.TOPIC: Codec(commands.Command),
@@ -55,9 +62,10 @@ class Desk:
         services: ServiceChannels,
         feed: EventFeed,
         older: OlderEvents,
-        turns: ParsingTurns,
+        parsers: ParserPool,
         pilots: PilotDesk,
         store: SandboxStore | None,
+        db: Database | None = None,
         signed_url_seconds: float = 600.0,
     ) -> None:
         self.settings = settings
@@ -65,9 +73,17 @@ class Desk:
         self.services = services
         self.feed = feed
         self.older = older
-        self.turns = turns
+        self.parsers = parsers
         self.pilots = pilots
         self.store = store
+        self.db = db
+        """The database, in which it is noted who sent which archive. None only without a store."""
+        self.transfers = Transfers(settings)
+        self.temporary = SharedRoom(settings.temporary_mb * MEGABYTE, "archives")
+        """The room of the temporary directory."""
+        self.documents = SharedRoom(DOCUMENTS_BYTES, "documents")
+        """The memory for large documents, from before they are read until their jobs are submitted."""
+        self.archives = OpenArchives(store, self.temporary) if store is not None else None
         self.signed_url_seconds = signed_url_seconds
         self.concurrent_requests = ConcurrentRequests(settings.owner_requests)
         self.ending = asyncio.Event()

@@ -13,6 +13,7 @@ from services.gateway.service_requests import Desk, json_response
 from wms.auth.policy import scope
 from wms.client.files import output_of
 from wms.client.submission import new_id
+from wms.db import sandbox
 from wms.errors import Rejected
 from wms.jobdesc.description import SandboxRef
 from wms.messages import queries, replies
@@ -46,16 +47,19 @@ class UserSandboxes:
     async def upload(self, request: Request) -> Response:
         """Store the archive in the body under its digest, and return the reference to it. Equal archives are stored once.
 
-        Raise Rejected if the token may submit no jobs, the archive is too large or slow, or the gateway has no store.
+        From then on, submissions of the same owner, group and VO may refer to it. Raise Rejected if the token may submit no
+        jobs, the archive is too large or slow, or the gateway has no store.
         """
-        _, principal = self._desk.admit_as(request)
+        credential, principal = self._desk.admit_as(request)
         if scope(principal, "submit").reach == "nothing":
             raise Rejected("NOT_ALLOWED", f"a {principal.kind}'s token submits no jobs", "use a user's token")
         request_parsing.parameters(request, NoParameters)
         request_parsing.require_type(request, ARCHIVE)
-        return json_response(
-            await kept(request, opened(self._desk), self._desk.settings.read_seconds), CREATED
-        )
+        archive = await kept(request, self._desk, credential.owner)
+        assert self._desk.db is not None
+        async with self._desk.db.transaction() as tx:
+            await sandbox.claim(tx, principal.identity, [archive.sha256])
+        return json_response(archive, CREATED)
 
     async def output(self, request: Request) -> Response:
         """Return a job's output archive, or the byte range that the request asks for; status 304 if the client has it.
@@ -74,4 +78,4 @@ class UserSandboxes:
         digest = output_of(job)
         if (same := conditional_requests.unchanged(request, f'"{digest}"')) is not None:
             return same
-        return await archive(self._desk, request, digest, f"{given.job_id}.tar.gz")
+        return await archive(self._desk, request, digest, f"{given.job_id}.tar.gz", credential.owner)

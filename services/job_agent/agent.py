@@ -15,11 +15,10 @@ import structlog
 from services.job_agent.leased_jobs import LeasedJob, LeasedJobs
 from services.job_agent.link import AgentLink
 from services.job_agent.match_requests import MatchRequests
-from services.job_agent.node import measure, node_properties
+from services.job_agent.node import gpu_names, measure, node_properties, own_cpus
 from services.job_agent.payload.run import Payload
 from services.job_agent.payload.shepherd import now
 from services.job_agent.payload.workplace import Workplace
-from services.job_agent.prefetch import Prefetch
 from services.job_agent.reporter import PilotStatus, Reporter
 from services.job_agent.resource import memory_mb, proved
 from services.job_agent.slots import Slots
@@ -30,6 +29,7 @@ from wms.job.reasons import Code, Reason
 from wms.lease import renewal_seconds, stop_at
 from wms.messages.reports import CURVES_LIMIT, Peeked
 from wms.messages.site_inbox import Answer, Kill, NoMatch, Offer, Peek, ToAgent, TokenRenewal
+from wms.output_text import decoded
 from wms.runtime.pilot_config import PilotConfig
 
 log = structlog.get_logger()
@@ -39,6 +39,8 @@ STOP_SECONDS = 1.0
 CHECK_SECONDS = 1.0
 """Seconds between two checks of the connection to the services. A broken one is opened again."""
 IDLE_REPORT_SECONDS = 5.0
+PATIENCE = 5
+"""How many times `ahead_seconds` jobs wait here behind jobs that prove long, until they are given back. A busy node may pause for seconds."""
 CUT_OFF_SECONDS = 900.0
 """Seconds without any message from the services after which an agent drains, if no payload runs."""
 GOODBYE_SECONDS = 5.0
@@ -55,8 +57,9 @@ class Agent:
         self._pilot_id = PilotId(config.pilot.pilot_id)
         self._link = link
         self._workplace = workplace
-        pace = Prefetch(config.pilot.ahead_seconds)
-        self._holdings = LeasedJobs(config.pilot.slots, memory_mb(config))
+        self._holdings = LeasedJobs(
+            config.pilot.slots, memory_mb(config), gpu_names(), own_cpus(config.pilot.slots)
+        )
         self._reporter = Reporter(link, self._pilot_id, self._standing)
         words = workplace.isolation_words, workplace.limit_words, workplace.image_words
         log.info("payload isolation", isolation=words[0], limits=words[1], no_cgroups=workplace.cgroups.fault)
@@ -64,21 +67,20 @@ class Agent:
         config = proved(
             config, runs_containers=workplace.images is not None, cuts_network=workplace.cuts_network
         )
-        self._asking = MatchRequests(config, link, self._holdings, pace, node)
+        self._asking = MatchRequests(config, link, self._holdings, node)
         self._changed = asyncio.Event()
-        self._slots = Slots(workplace, self._holdings, self._reporter, pace, self._changed.set)
+        self._slots = Slots(workplace, self._holdings, self._reporter, self._changed.set)
         self._lease_seconds = 30.0
         self._busy_at = self._heard_at = now()
         self._draining = ""
         self._drains_until = 0.0
-        self._abandoned = False
         self._ended = asyncio.Event()
         self._peeks: set[asyncio.Task[None]] = set()
 
     # --- its life ---------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Request and run jobs until the pilot has drained, or until `abandon` is called. Call it once.
+        """Request and run jobs until the pilot has drained. Call it once.
 
         Payloads that still run at the end are killed. An error in one of the agent's tasks ends it and is raised in an
         ExceptionGroup.
@@ -104,14 +106,16 @@ class Agent:
             await self._hang_up()
 
     def drain(self, reason: str) -> None:
-        """Take no more jobs, return those that are not started, and stop running payloads after the pilot's `grace_seconds`.
+        """Take no more jobs, return those that are not started, and end running payloads after the pilot's `grace_seconds`.
 
-        `reason` is a text that is reported. A second call has no effect. The call returns at once.
+        They get SIGTERM then, and SIGKILL `stop_seconds` after this call at the latest. `reason` is a text that is reported. A second call has no effect. The call returns at once.
         """
         if self._draining:
             return
         self._draining = reason
-        self._drains_until = now() + self._pilot.grace_seconds + GOODBYE_SECONDS
+        self._drains_until = (
+            now() + max(self._pilot.stop_seconds, self._pilot.grace_seconds) + GOODBYE_SECONDS
+        )
         log.info("pilot drains", reason=reason, jobs=len(self._holdings))
         self._reporter.report_status()
         self._slots.give_back(self._holdings.line)
@@ -129,21 +133,16 @@ class Agent:
             self._drains_until = now() + GOODBYE_SECONDS
             self._slots.stop_all(self._stopped, grace=0.0, keep_output=False)
 
-    def abandon(self) -> None:
-        """End at once without any report, because the system on this machine that sent the pilot has ended. All payloads are killed."""
-        log.warning("the system is gone", jobs=len(self._holdings))
-        self._abandoned = True
-        self._ended.set()
-
     @property
     def _stopped(self) -> Reason:
         return Reason(Code.PILOT_STOPPED, f"the pilot stopped: {self._draining}")
 
     def _stop_payloads(self) -> None:
-        self._slots.stop_all(self._stopped)
+        grace = max(0.0, self._pilot.stop_seconds - self._pilot.grace_seconds)
+        self._slots.stop_all(self._stopped, grace=grace)
 
     async def _say_goodbye(self) -> None:
-        if self._abandoned or not self._link.is_open:
+        if not self._link.is_open:
             return
         self._reporter.report_status()
         try:
@@ -154,7 +153,7 @@ class Agent:
 
     async def _hang_up(self) -> None:
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(0.2 if self._abandoned else GOODBYE_SECONDS):
+            async with asyncio.timeout(GOODBYE_SECONDS):
                 await self._link.close()
 
     def _standing(self) -> PilotStatus:
@@ -167,7 +166,7 @@ class Agent:
             self._holdings.free_memory_mb,
             self._link.refused,
             self._holdings.staging,
-            self._workplace.isolation_words,
+            self._workplace.reported_isolation,
         )
 
     # --- working ----------------------------------------------------------------------------------
@@ -197,9 +196,10 @@ class Agent:
             self._end_if_done()
             return 0.1
         self._slots.fill()
-        patience = 2 * self._pilot.ahead_seconds
-        # The bet that jobs are short was lost: others may have them.
-        self._slots.give_back(self._holdings.stale(self._asking.ahead, now() - patience))
+        patience = PATIENCE * self._pilot.ahead_seconds
+        if not self._asking.ahead_seconds:
+            # The bet that jobs are short was lost: others may have them.
+            self._slots.give_back(self._holdings.stale(now() - patience))
         pause = await self._asking.ask()
         return min(pause, patience) if self._holdings.line else pause
 
@@ -307,6 +307,8 @@ class Agent:
     async def _show(self, peek: Peek, payload: Payload) -> None:
         try:
             chunk = await payload.tail(peek.stream, peek.limit, peek.offset)
+            # Of a character that is cut at the end, the next part has the whole.
+            text, used = decoded(chunk.data, is_end=False)
             peeked = Peeked(
                 pilot_id=self._pilot_id,
                 job_id=peek.job_id,
@@ -314,11 +316,13 @@ class Agent:
                 stream=peek.stream,
                 offset=chunk.offset,
                 size=chunk.total,
-                text=chunk.data.decode("utf-8", "replace"),
+                text=text,
                 query_id=peek.query_id,
                 client=peek.client,
                 asker=peek.asker,
                 ticket=peek.ticket,
+                raw=peek.raw,
+                end=chunk.offset + used,
             )
             await self._link.report(peeked)
         except Exception as error:  # noqa: BLE001 - who asked for it asks again

@@ -8,7 +8,6 @@ does not answer. Broken downloads are resumed.
 import asyncio
 import contextlib
 import hashlib
-import os
 import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -20,12 +19,12 @@ import msgspec
 from wms.bounded_cache import BoundedCache
 from wms.errors import Rejected, Unavailable
 from wms.gateway.address import PREFIX, checked_url
-from wms.gateway.direct_download import download as open_download
 from wms.gateway.refusal import refusal
 from wms.ids import AttemptId
 from wms.jobdesc.description import SandboxRef
 from wms.runtime.pilot_config import SandboxSettings
 from wms.transfer import Objects, TornSandbox, digest_of, open_store
+from wms.transfer.archive_download import ANSWER_LIMIT, append_rest
 from wms.transfer.stored_object import CHUNK, MAX_OBJECT
 from wms.web import body
 
@@ -40,7 +39,6 @@ SILENT_SECONDS: Final = 60.0
 """Seconds without a byte after which a try of a transfer fails."""
 KEPT_SECONDS: Final = 600.0
 """Seconds after an archive was stored during which it is not sent again. Stores keep new objects for much longer."""
-ANSWER_LIMIT: Final = 100_000
 ARCHIVE: Final = "application/gzip"
 
 T = TypeVar("T")
@@ -171,30 +169,10 @@ class AttemptObjects:
         Raise Unavailable if the download breaks; the received bytes stay in the file. Raise Rejected if the gateway refuses
         it.
         """
-        offset = file.seek(0, os.SEEK_END)
-        headers = self._store.headers | ({"Range": f"bytes={offset}-"} if offset else {})
         with _translated("the input did not come"):
-            async with open_download(
-                self._store.session, f"{self._url}/inputs/{sha256}", headers, self._store.session.timeout
-            ) as answer:
-                if answer.status == 416:  # all of it is there
-                    return
-                if answer.status not in (200, 206):
-                    raise refusal(answer.status, await body(answer, ANSWER_LIMIT))
-                await _append(answer, file, offset if answer.status == 206 else 0)
-
-
-async def _append(answer: "aiohttp.ClientResponse", file: BinaryIO, offset: int) -> None:
-    """Write the body of an HTTP answer to a file, in place of all from the byte `offset` on.
-
-    Raise Rejected if the file would be larger than MAX_OBJECT, the largest archive.
-    """
-    file.seek(offset)
-    file.truncate()
-    async for piece in answer.content.iter_chunked(CHUNK):
-        if file.tell() + len(piece) > MAX_OBJECT:
-            raise Rejected("SANDBOX_TOO_LARGE", f"the input is over {MAX_OBJECT:,} bytes")
-        await asyncio.to_thread(file.write, piece)
+            session = self._store.session
+            url = f"{self._url}/inputs/{sha256}"
+            await append_rest(session, url, self._store.headers, session.timeout, file)
 
 
 async def _again(transfer: Callable[[], Awaitable[T]]) -> T:

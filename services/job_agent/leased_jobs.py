@@ -6,6 +6,7 @@ import msgspec
 
 from services.job_agent.offered_job import DecodedOffer
 from services.job_agent.payload.run import Payload
+from services.job_agent.prefetch import SlotTime
 from wms.bounded_cache import BoundedCache
 from wms.ids import AttemptId
 from wms.jobdesc.description import JobDescription
@@ -18,6 +19,7 @@ class LeasedJob(msgspec.Struct, kw_only=True, eq=False):
     """One attempt of a job on this pilot, from the acceptance of its offer to its end. Its fields are changed as it proceeds."""
 
     attempt_id: AttemptId
+    owner: str
     description: JobDescription
     fault: str = ""
     """Why this agent cannot read the job's description. Empty if it can."""
@@ -30,6 +32,14 @@ class LeasedJob(msgspec.Struct, kw_only=True, eq=False):
     began_at: float = 0.0
     processors: int = 1
     """The number of the pilot's slots that the job takes, one for each processor."""
+    needs_gpus: int = 0
+    """The number of GPUs that the job takes while it runs."""
+    gpus: tuple[str, ...] = ()
+    """The GPUs that the job has, by their names in CUDA_VISIBLE_DEVICES. Empty until it starts."""
+    cpus: tuple[int, ...] = ()
+    """The processors that the job has, by their numbers, if the pilot shares them out. Empty until it starts."""
+    likely_seconds: float | None = None
+    """How long most such jobs take a slot. None if that is unknown."""
 
     @property
     def disk_mb(self) -> int:
@@ -43,11 +53,19 @@ class LeasedJob(msgspec.Struct, kw_only=True, eq=False):
 
 
 class LeasedJobs:
-    """All jobs that a pilot has accepted and not finished. `slots` and `memory_mb` (MiB) are what the pilot has for all of them."""
+    """All jobs that a pilot has accepted and not finished.
 
-    def __init__(self, slots: int, memory_mb: int) -> None:
+    `slots`, `memory_mb` (MiB), `gpus` (names) and `cpus` (numbers) are what the pilot has for all of them. Without `cpus`
+    its processors are not shared out.
+    """
+
+    def __init__(
+        self, slots: int, memory_mb: int, gpus: tuple[str, ...] = (), cpus: tuple[int, ...] = ()
+    ) -> None:
         self._slots = slots
         self._memory_mb = memory_mb
+        self._gpus = gpus
+        self._cpus = cpus
         self._all: dict[AttemptId, LeasedJob] = {}
         self._line: list[LeasedJob] = []
         self._past = BoundedCache[AttemptId, None](PAST_LIMIT)
@@ -71,9 +89,12 @@ class LeasedJobs:
         attempt_id = offered.attempt_id
         holding = self._all[attempt_id] = LeasedJob(
             attempt_id=attempt_id,
+            owner=offered.job.owner,
             description=offered.description,
             fault=offered.fault,
             processors=offered.slots(self._slots),
+            needs_gpus=min(offered.gpus, len(self._gpus)),
+            likely_seconds=offered.job.likely_seconds,
         )
         self._past[attempt_id] = None
         return holding
@@ -135,6 +156,16 @@ class LeasedJobs:
         return sum(each.disk_mb for each in self._all.values())
 
     @property
+    def unclaimed_gpus(self) -> int:
+        """The number of GPUs that no held job takes, running or not; at least 0."""
+        return max(0, len(self._gpus) - sum(each.needs_gpus for each in self._all.values()))
+
+    @property
+    def _free_gpus(self) -> list[str]:
+        taken = {name for each in self._all.values() for name in each.gpus}
+        return [name for name in self._gpus if name not in taken]
+
+    @property
     def free_memory_mb(self) -> int:
         """The pilot's memory less what running jobs requested, in MiB; at least 0."""
         return max(0, self._memory_mb - sum(each.memory_mb for each in self.running))
@@ -147,7 +178,7 @@ class LeasedJobs:
         self._line.append(holding)
 
     def next_to_start(self) -> LeasedJob | None:
-        """Remove and return the first job of the queue, if the free slots and memory suffice for it. Else return None.
+        """Remove and return the first job of the queue, if the free slots, memory and GPUs suffice for it. Else return None.
 
         No later job is started before it, since a job of many slots would otherwise wait for ever. A job with a range of
         processors also gets unused slots, up to the end of its range. If nothing runs, the first job is returned whatever it
@@ -157,6 +188,10 @@ class LeasedJobs:
             return None
         holding = self._line.pop(0)
         holding.processors += self._more_for(holding)
+        holding.gpus = tuple(self._free_gpus[: holding.needs_gpus])
+        taken = {number for each in self._all.values() for number in each.cpus}
+        free = [number for number in self._cpus if number not in taken]
+        holding.cpus = tuple(free[: holding.processors])
         return holding
 
     def _more_for(self, holding: LeasedJob) -> int:
@@ -175,20 +210,26 @@ class LeasedJobs:
         if not running:
             return True
         memory = sum(each.memory_mb for each in running) + holding.memory_mb
+        if holding.needs_gpus > len(self._free_gpus):
+            return False
         return processors(running) + holding.processors <= self._slots and memory <= self._memory_mb
 
-    def stale(self, ahead: int, since: float) -> list[LeasedJob]:
-        """Return the queued jobs to give back to other pilots, because they were fetched ahead and have waited too long.
+    def stale(self, since: float) -> list[LeasedJob]:
+        """Return the queued jobs that were queued at `since` (seconds since boot) or earlier."""
+        return [each for each in self._line if each.ready_at <= since]
 
-        These are jobs behind the first `ahead` processors of the queue that were queued at `since` (seconds since boot) or
-        earlier.
-        """
-        place, found = 0, []
-        for each in self._line:
-            place += each.processors
-            if place > ahead and each.ready_at <= since:
-                found.append(each)
-        return found
+    def running_times(self, now: float) -> list[SlotTime]:
+        """Return how running jobs take slots. `now` is in seconds since boot."""
+        return [SlotTime(each.processors, each.likely_seconds, now - each.began_at) for each in self.running]
+
+    @property
+    def line_times(self) -> list[SlotTime]:
+        """How the jobs that do not run yet will take slots, whether their leases are granted or not."""
+        return [
+            SlotTime(each.processors, each.likely_seconds)
+            for each in self._all.values()
+            if each.payload is None
+        ]
 
     @property
     def line(self) -> list[LeasedJob]:

@@ -11,10 +11,11 @@ from services.job_agent.leased_jobs import LeasedJobs
 from services.job_agent.link import AgentLink
 from services.job_agent.offered_job import DecodedOffer, read
 from services.job_agent.payload.shepherd import now
-from services.job_agent.prefetch import AHEAD_LIMIT, Prefetch
+from services.job_agent.prefetch import held_seconds, wanted_seconds
 from services.job_agent.resource import describe
 from wms.errors import Unavailable
 from wms.ids import PilotId, RequestId
+from wms.matching.node_facts import with_gpus
 from wms.messages.match_requests import SLOTS_LIMIT, MatchRequest
 from wms.messages.site_inbox import NoMatch, Offer
 from wms.runtime.pilot_config import PilotConfig
@@ -41,31 +42,29 @@ class _Asked(msgspec.Struct):
 
 
 class MatchRequests:
-    """Decides when a pilot asks for jobs and for how many, and which offered jobs it accepts.
+    """Decides when a pilot asks for jobs and for how much work, and which offered jobs it accepts.
 
-    `pace` estimates how many jobs to fetch ahead. `node` has the properties of the pilot's node, which requests contain.
+    `node` has the properties of the pilot's node, which requests contain.
     """
 
-    def __init__(
-        self, config: PilotConfig, link: AgentLink, holdings: LeasedJobs, pace: Prefetch, node: Told
-    ) -> None:
+    def __init__(self, config: PilotConfig, link: AgentLink, holdings: LeasedJobs, node: Told) -> None:
         self._config = config
         self._link = link
         self._holdings = holdings
-        self._pace = pace
+        self._ahead_seconds = config.pilot.ahead_seconds
         self._node = node
         self._last: _Asked | None = None
         self._asked: deque[RequestId] = deque(maxlen=REMEMBERED)
-        self._not_before = 0.0
+        self._not_before = {True: 0.0, False: 0.0}
+        """When to ask again, in seconds since boot, for free slots (True) and for work ahead (False)."""
         self.refused_last = False
-        """Whether the last answer to a match request offered no job. A pilot counts as idle only while this is true."""
+        """Whether the last answer to a request for free slots offered no job. A pilot counts as idle only while this is true."""
         self._began_at = now()
 
     @property
-    def ahead(self) -> int:
-        """The number of processors for which jobs may be fetched ahead, beyond the pilot's slots. They wait here until running jobs end."""
-        ages = [now() - each.began_at for each in self._holdings.running]
-        return self._pace.ahead(self._config.pilot.slots, ages)
+    def ahead_seconds(self) -> float:
+        """How many slot seconds of work the slots of running jobs can take soon. 0 if all these jobs are long."""
+        return wanted_seconds(self._ahead_seconds, self._holdings.running_times(now()))
 
     @property
     def seconds_left(self) -> float:
@@ -91,12 +90,13 @@ class MatchRequests:
                 self._open.request = msgspec.structs.replace(self._open.request, again=True)
                 await self._send(self._open)
             return LOOK_SECONDS
-        wanted = self._wanted()
-        if not wanted or not self._link.is_open:
+        free = max(0, self._config.pilot.slots - self._holdings.processors)
+        seconds = self._wanted_seconds(free)
+        if not (free or seconds) or not self._link.is_open:
             return LOOK_SECONDS
-        if now() < self._not_before:
-            return self._not_before - now()
-        self._last = _Asked(self._request(wanted))
+        if now() < self._not_before[free > 0]:
+            return self._not_before[free > 0] - now()
+        self._last = _Asked(self._request(free, seconds))
         self._asked.append(self._last.request.request_id)
         await self._send(self._last)
         return LOOK_SECONDS
@@ -117,65 +117,74 @@ class MatchRequests:
         as answered.
         """
         self.refused_last = False
-        self._not_before = 0.0  # where jobs have come, more may have
+        self._not_before = {True: 0.0, False: 0.0}  # where jobs have come, more may have
         if self._open is not None and offer.request_id == self._open.request.request_id:
             self._open.answered = True
         slots = self._config.pilot.slots
-        # Twice what would be asked for now: what one job more or less taught is no reason to send others away.
-        room = slots + min(2 * self.ahead, slots * AHEAD_LIMIT) - self._holdings.processors
+        room = slots - self._holdings.processors
+        gpus = self._holdings.unclaimed_gpus
         taken: list[DecodedOffer] = []
         left: list[DecodedOffer] = []
         for job in offer.jobs:
             if not self._holdings.knows(job.attempt_id):
                 offered = read(job)
-                (taken if room > 0 else left).append(offered)
+                fits = room > 0 and offered.gpus <= gpus
+                (taken if fits or self._is_short(offered) else left).append(offered)
                 room -= offered.slots(slots)
+                gpus -= offered.gpus if fits else 0
         return taken, left
 
     def refused(self, answer: NoMatch) -> None:
         """Process the answer that no job fits. The next request follows after half to all of the answer's `retry_after_seconds`."""
-        if self._open is None or answer.request_id != self._open.request.request_id:
+        asked = self._open
+        if asked is None or answer.request_id != asked.request.request_id:
             return
-        self._open.answered = True
-        self.refused_last = True
-        self._not_before = now() + answer.retry_after_seconds * random.SystemRandom().uniform(0.5, 1.0)
+        asked.answered = True
+        for_slots = asked.request.packed
+        self.refused_last = self.refused_last or for_slots
+        pause = answer.retry_after_seconds * random.SystemRandom().uniform(0.5, 1.0)
+        self._not_before[for_slots] = now() + pause
         log.debug("no match", code=answer.code, reason=answer.reason)
 
-    def _wanted(self) -> int:
-        """Return for how many processors to request jobs. A slot is one processor.
+    def _wanted_seconds(self, free: int) -> float:
+        """Return how many slot seconds of work to request beyond the jobs that start at once in the `free` slots.
 
-        That is the pilot's slots and the processors for which jobs may be fetched ahead (`ahead`), less those of the jobs that it has.
-
-        It is 0 if that is at most half of what may be fetched ahead, so that many short jobs do not mean many small requests.
+        It is 0 if half of what is wanted waits here, so that many short jobs do not mean many small requests.
         """
-        ahead = self.ahead
-        wanted = self._config.pilot.slots + ahead - self._holdings.processors
-        # Half a refill at least, so that many short jobs do not mean many small requests.
-        return min(wanted, SLOTS_LIMIT) if wanted > ahead // 2 else 0
+        whole = free * self._ahead_seconds + self.ahead_seconds
+        wanted = whole - held_seconds(self._ahead_seconds, self._holdings.line_times)
+        return wanted if wanted > max(whole, self._ahead_seconds) / 2 else 0.0
 
-    def _request(self, wanted: int) -> MatchRequest:
-        slots = self._config.pilot.slots
-        free = slots - self._holdings.processors
-        # Jobs fetched ahead run in turn: each by itself must fit the pilot as a whole.
-        packed = wanted <= free
+    def _is_short(self, offered: DecodedOffer) -> bool:
+        likely = offered.job.likely_seconds
+        return likely is not None and likely <= self._ahead_seconds
+
+    def _request(self, free: int, seconds: float) -> MatchRequest:
         return MatchRequest(
             request_id=RequestId(uuid.uuid4().hex),
             pilot_id=PilotId(self._config.pilot.pilot_id),
+            # Jobs fetched ahead run in turn: each by itself must fit the pilot as a whole.
             resource=describe(
                 self._config,
-                free=free if packed else slots,
-                memory_taken_mb=self._holdings.memory_mb if packed else 0,
+                free=free or self._config.pilot.slots,
+                memory_taken_mb=self._holdings.memory_mb if free else 0,
                 disk_taken_mb=self._holdings.disk_mb,
                 seconds_left=self.seconds_left,
-                node=self._node,
+                node=with_gpus(self._node, lambda all_: self._holdings.unclaimed_gpus if free else all_),
             ),
-            slots=wanted,
-            packed=packed,
+            slots=min(free, SLOTS_LIMIT) or 1,
+            packed=free > 0,
+            seconds=seconds,
         )
 
     async def _send(self, asked: _Asked) -> None:
         asked.sent_at = now()
-        log.debug("request sent", request=asked.request.request_id, slots=asked.request.slots)
+        log.debug(
+            "request sent",
+            request=asked.request.request_id,
+            slots=asked.request.slots,
+            seconds=asked.request.seconds,
+        )
         try:
             await self._link.ask(asked.request)
         except Unavailable as error:

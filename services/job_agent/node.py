@@ -8,14 +8,20 @@ precedence over the ad.
 import os
 import platform
 import re
-from collections.abc import Mapping
+import subprocess
+from collections.abc import Callable, Mapping
 from functools import cache
+from itertools import pairwise, takewhile
 from pathlib import Path
 
+from wms.jobdesc.gpus import ATTRIBUTE as GPUS
 from wms.runtime.machine import look
 from wms.runtime.pilot_config import PilotConfig
 from wms.site import Told, Value
 
+GPU_MEMORY, GPU_CAPABILITY = "GPUMemory", "GPUCapability"
+_QUERY = ("--query-gpu=index,uuid,memory.total,compute_cap", "--format=csv,noheader,nounits")
+LIST_SECONDS = 20.0
 LISTED_LIMIT = 1_000
 """The most values that an attribute of the node may have if it is a list. An attribute with more values is not sent."""
 ISOLATION = "WMSIsolation"
@@ -56,7 +62,8 @@ def measure(config: PilotConfig, isolation: str, limits: str, containers: str = 
         "GlueHostMainMemoryRAMSize": look().memory_mb,
         "GlueHostArchitectureSMPSize": os.cpu_count() or 1,
         "GlueHostArchitecturePlatformType": platform.machine(),
-        "GPUNumber": gpus(os.environ, Path("/dev")),
+        GPUS: len(gpu_names()),
+        **(gpu_facts(gpu_names(), _nvidia_smi(*_QUERY)) if gpu_names() else {}),
         ISOLATION: isolation,
         LIMITS: limits,
         **({CONTAINERS: containers} if containers else {}),
@@ -71,15 +78,80 @@ def clock_mhz(cpuinfo: str) -> int:
     return int(max(map(float, re.findall(r"^cpu MHz\s*:\s*([0-9.]+)", cpuinfo, re.MULTILINE)), default=0.0))
 
 
-def gpus(environment: Mapping[str, str], devices: Path) -> int:
-    """Return how many NVIDIA GPUs this process may use: the number of entries in CUDA_VISIBLE_DEVICES of `environment`.
+def own_cpus(slots: int) -> tuple[int, ...]:
+    """Return the numbers of the processors that this pilot may use, if it has as many slots; else nothing.
 
-    Without that variable, count the NVIDIA device files in the directory `devices`, usually /dev.
+    A pilot with fewer slots than processors shares them with others, perhaps with another pilot that would give out the same.
+    """
+    found = tuple(sorted(os.sched_getaffinity(0)))
+    return found if len(found) == slots else ()
+
+
+@cache
+def gpu_names() -> tuple[str, ...]:
+    """Return the names of the NVIDIA GPUs that this pilot may use, as CUDA_VISIBLE_DEVICES has them: numbers, or ids of GPUs or MIG devices."""
+    return gpus_of(os.environ, Path("/dev"), lambda: _nvidia_smi("-L"))
+
+
+def gpus_of(
+    environment: Mapping[str, str], devices: Path, listed: Callable[[], str] = lambda: ""
+) -> tuple[str, ...]:
+    """Return the names of GPUs: the entries of CUDA_VISIBLE_DEVICES in `environment`.
+
+    Without that variable, look whether the directory `devices`, usually /dev, has NVIDIA device files. If so, the names are
+    those that `listed` prints (`nvidia-smi -L`), or else the numbers of the files. A GPU that is divided into MIG devices
+    is no device itself.
     """
     given = environment.get("CUDA_VISIBLE_DEVICES")
     if given is not None:
-        return len([each for each in given.split(",") if each.strip() not in ("", "-1", "NoDevFiles")])
-    return sum(1 for each in devices.glob("nvidia*") if each.name.removeprefix("nvidia").isdecimal())
+        names = [each.strip() for each in given.split(",")]
+        # CUDA itself takes no device after one that is not there.
+        return tuple(takewhile(lambda name: name not in ("", "-1", "NoDevFiles"), names))
+    files = [each.name.removeprefix("nvidia") for each in devices.glob("nvidia*")]
+    numbers = sorted((each for each in files if each.isdecimal()), key=int)
+    return (gpus_listed(listed()) or tuple(numbers)) if numbers else ()
+
+
+def gpus_listed(text: str) -> tuple[str, ...]:
+    """Return the ids of the devices in a list that `nvidia-smi -L` printed: of each GPU, or of its MIG devices if it has any."""
+    found = re.findall(r"\(UUID: ((?:GPU|MIG)-[^)\s]+)\)", text)
+    divided = {
+        gpu for gpu, following in pairwise(found) if gpu.startswith("GPU-") and following.startswith("MIG-")
+    }
+    return tuple(each for each in found if each not in divided)
+
+
+def gpu_facts(names: tuple[str, ...], text: str) -> dict[str, Value]:
+    """Return the memory in MiB and the compute capability that each of these GPUs has at least, as attributes of the node.
+
+    `text` is what `nvidia-smi` printed: index, id, memory and capability of each GPU of the node. Nothing is returned if one
+    of the names, such as that of a MIG device, is not there.
+    """
+    rows = [row for line in text.splitlines() if len(row := [each.strip() for each in line.split(",")]) == 4]
+    # CUDA counts GPUs in an order of its own: a number may be any of them.
+    ours = [[row for row in rows if (name.isdecimal() or row[1].startswith(name))] for name in names]
+    try:
+        found = [(int(row[2]), float(row[3])) for each in ours for row in each]
+    except ValueError:  # such as [N/A]
+        return {}
+    if not found or not all(ours):
+        return {}
+    return {GPU_MEMORY: min(memory for memory, _ in found), GPU_CAPABILITY: min(able for _, able in found)}
+
+
+def _nvidia_smi(*arguments: str) -> str:
+    try:
+        done = subprocess.run(
+            ["nvidia-smi", *arguments],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=LIST_SECONDS,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout if done.returncode == 0 else ""
 
 
 @cache

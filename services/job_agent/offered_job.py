@@ -5,6 +5,7 @@ import msgspec
 from wms.ids import AttemptId
 from wms.jobdesc.array import expand
 from wms.jobdesc.description import JobDescription
+from wms.jobdesc.gpus import gpus_needed
 from wms.messages.site_inbox import OfferedJob
 
 
@@ -26,6 +27,11 @@ class DecodedOffer(msgspec.Struct, frozen=True, kw_only=True):
         """Return the least number of slots that the job takes on a pilot that has `all_` slots."""
         description = self.description
         return all_ if description.whole_node else description.min_processors or description.processors
+
+    @property
+    def gpus(self) -> int:
+        """The number of GPUs that the job takes: those that it asks for, or that its requirements do."""
+        return self.description.gpus or gpus_needed(self.description.requirements)
 
 
 def read(job: OfferedJob) -> DecodedOffer:

@@ -1,7 +1,6 @@
 """Runs one pilot on its node: takes its token, sets up its workplace, and runs its job agent to the end."""
 
 import asyncio
-import contextlib
 import signal
 from pathlib import Path
 
@@ -16,10 +15,11 @@ from services.job_agent.payload.gateway_access import gateway_of
 from services.job_agent.payload.image_runtime import ImageRuntime
 from services.job_agent.payload.isolation import PayloadIsolation
 from services.job_agent.payload.runtime_search import find_runtime
+from services.job_agent.payload.start_window import PayloadStartWindow
 from services.job_agent.payload.workplace import Workplace
-from services.job_agent.resource import promises_containers
-from wms.embedded.lifeline import Lifeline
-from wms.errors import Rejected, Unavailable
+from services.job_agent.resource import disk_share, promises_containers
+from services.job_agent.site_variables import site_variables
+from wms.errors import Rejected
 from wms.ids import PilotId, SiteName
 from wms.runtime.pilot_config import PilotConfig
 
@@ -44,13 +44,9 @@ def take_token_file(path: Path) -> str:
 async def run(config: PilotConfig, text: str) -> None:
     """Run the pilot's job agent until it has ended. `text` is the content of its token file. SIGTERM and SIGINT make it drain.
 
-    The agent also ends if the configuration names a lock file (`lifeline`) and the process that holds the lock ends. Raise
-    Rejected or Unavailable if the pilot cannot get its token or open its sandbox store.
+    Raise Rejected or Unavailable if the pilot cannot get its token or open its sandbox store.
     """
-    pilot = config.pilot
-    link = await _link_while_held(config, text)
-    if link is None:
-        return
+    link = await chosen_link(config, text)
     images = await _image_runtime(config)
     async with (
         opened_store(config.sandboxes, lambda: link.token) as store,
@@ -59,10 +55,7 @@ async def run(config: PilotConfig, text: str) -> None:
         agent = Agent(config, link, workplace)
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, agent.told_to_end)
-        async with asyncio.TaskGroup() as group:
-            lifeline = group.create_task(_abandon(agent, pilot.lifeline))
-            await agent.run()
-            lifeline.cancel()
+        await agent.run()
 
 
 def _workplace(
@@ -73,11 +66,16 @@ def _workplace(
         store=store,
         site=SiteName(config.pilot.site),
         pilot_id=PilotId(config.pilot.pilot_id),
+        of_site=site_variables(config),
         isolation=PayloadIsolation.of(config),
         transfers=config.transfers,
         gateway=gateway_of(config, link.payload_token),
         images=images,
         cgroups=config.pilot.cgroups == "auto",
+        disk_share=disk_share(config),
+        grace_most=config.pilot.grace_most_seconds,
+        walltime=config.pilot.walltime_seconds,
+        starts=PayloadStartWindow(config.pilot.earliest_start, config.pilot.latest_start),
     )
 
 
@@ -92,35 +90,6 @@ async def _image_runtime(config: PilotConfig) -> ImageRuntime | None:
     if found is None:
         structlog.get_logger().warning("containers cannot be run", reason=fault)
     return found
-
-
-async def _link_while_held(config: PilotConfig, text: str) -> AgentLink | None:
-    """Return the pilot's connection to the services, not yet open. None if the sending system on this machine ends meanwhile."""
-    choosing = asyncio.create_task(chosen_link(config, text))
-    ending = asyncio.create_task(_system_ends(config.pilot.lifeline))
-    try:
-        await asyncio.wait([choosing, ending], return_when=asyncio.FIRST_COMPLETED)
-        return choosing.result() if choosing.done() else None
-    finally:
-        choosing.cancel()
-        ending.cancel()
-        await asyncio.wait([choosing, ending])
-
-
-async def _system_ends(lock_file: str) -> None:
-    """Wait until the system that sent the pilot from this machine ends, and so releases the lock on `lock_file`.
-
-    If `lock_file` is empty, it waits for ever.
-    """
-    if not lock_file:
-        await asyncio.Event().wait()
-    with contextlib.suppress(Unavailable):  # it may be gone already
-        await Lifeline.open(Path(lock_file)).wait()
-
-
-async def _abandon(agent: Agent, lock_file: str) -> None:
-    await _system_ends(lock_file)
-    agent.abandon()
 
 
 def crash_words(error: BaseException) -> str:

@@ -1,38 +1,36 @@
-"""Estimates how many jobs a pilot should fetch ahead, from the run times of recent jobs."""
+"""Decides how much work a pilot fetches ahead, by the likely run times of its jobs.
 
-from collections import deque
+A slot is given work for the seconds that its job leaves of the next few. A long job leaves none, so nothing waits behind it.
+"""
+
 from collections.abc import Iterable
-from statistics import median, median_low
-
-REMEMBERED = 8
-AHEAD_LIMIT = 8
-"""The most jobs to fetch ahead for each slot. It limits how many jobs wait for the end of their leases if the pilot dies."""
+from math import inf
+from typing import NamedTuple
 
 
-class Prefetch:
-    """Estimates how many jobs to fetch ahead, so that slots stay busy for `ahead_seconds` without a new match request."""
+class SlotTime(NamedTuple):
+    """A job that a pilot holds, as it takes slots: how many, for how long in most cases (None: unknown), and since when it runs."""
 
-    def __init__(self, ahead_seconds: float) -> None:
-        self._ahead_seconds = ahead_seconds
-        self._recent: deque[float] = deque(maxlen=REMEMBERED)
+    slots: int
+    likely_seconds: float | None
+    age: float = 0.0
 
-    def ended(self, seconds: float) -> None:
-        """Record that a job has ended after running for `seconds`. The last 8 such times are remembered."""
-        self._recent.append(seconds)
+    @property
+    def left_seconds(self) -> float:
+        """How many more seconds the job is expected to run. One that ran longer than is likely will last as long again."""
+        if self.likely_seconds is None:
+            return inf
+        left = self.likely_seconds - self.age
+        return left if left > 0 else self.age
 
-    def usual_seconds(self, ages: Iterable[float]) -> float:
-        """Return the usual run time of a job in seconds: the median of the last jobs that ended. Infinite if none has ended yet.
 
-        `ages` are the seconds for which the running jobs have run so far. If their median is longer, it is returned instead.
-        """
-        if not self._recent:
-            return float("inf")
-        # Half of the running jobs are older than the median of the ended ones: these no longer predict the run time.
-        return max(median(self._recent), median_low([*ages] or [0.0]))
+def wanted_seconds(ahead_seconds: float, running: Iterable[SlotTime]) -> float:
+    """Return how many slot seconds of work the slots of `running` jobs can take within the next `ahead_seconds`."""
+    return sum(each.slots * max(0.0, ahead_seconds - each.left_seconds) for each in running)
 
-    def ahead(self, slots: int, ages: Iterable[float]) -> int:
-        """Return how many single-processor jobs to fetch ahead for a pilot with `slots` slots; at most AHEAD_LIMIT for each.
 
-        `ages` are the seconds for which the running jobs have run so far.
-        """
-        return int(slots * min(AHEAD_LIMIT, self._ahead_seconds / max(self.usual_seconds(ages), 0.001)))
+def held_seconds(ahead_seconds: float, line: Iterable[SlotTime]) -> float:
+    """Return how many slot seconds of work wait here to be started. A job of unknown length counts as `ahead_seconds`."""
+    return sum(
+        each.slots * (ahead_seconds if each.likely_seconds is None else each.likely_seconds) for each in line
+    )

@@ -1,11 +1,11 @@
 """Describes what a pilot offers to jobs in its match requests: memory, disk, processors, platforms and tags."""
 
-import shutil
 from functools import cache
+from pathlib import Path
 
 from msgspec.structs import replace
 
-from wms.runtime.machine import MIB, look
+from wms.runtime.machine import MIB, free_disk_mb, look, two_digits
 from wms.runtime.pilot_config import PilotConfig
 from wms.site import CONTAINER, PRIVATE_NETWORK, WHOLE_NODE, Resource, Told, folded
 
@@ -23,24 +23,25 @@ def disk_mb(config: PilotConfig, taken_mb: int = 0) -> int:
     matcher work.
     """
     directory = config.pilot.directory
-    free = _free_mb(directory)
+    free = free_disk_mb(directory)
     if not free:
         return 0
-    left = min(free, _free_at_first(directory) - taken_mb)
-    digit = int(10 ** max(0, len(str(max(left, 0))) - 2))
-    return max(1, left // digit * digit)
+    return max(1, two_digits(min(free, _free_at_first(directory) - taken_mb)))
+
+
+def disk_share(config: PilotConfig) -> int | None:
+    """Return the bytes on disk that a job may use for each slot if it requests no disk: an equal part of what is free now.
+
+    None if the disk cannot be read. The pilot's directory need not exist yet.
+    """
+    place = Path(config.pilot.directory).absolute()
+    free = free_disk_mb(str(next(each for each in (place, *place.parents) if each.exists())))
+    return free * MIB // max(config.pilot.slots, 1) if free else None
 
 
 @cache
 def _free_at_first(directory: str) -> int:
-    return _free_mb(directory)
-
-
-def _free_mb(directory: str) -> int:
-    try:
-        return shutil.disk_usage(directory).free // MIB
-    except OSError:
-        return 0
+    return free_disk_mb(directory)
 
 
 def proved(config: PilotConfig, *, runs_containers: bool, cuts_network: bool) -> PilotConfig:

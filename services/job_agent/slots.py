@@ -1,6 +1,7 @@
 """The slots of a pilot: payloads are started once their leases are granted, ended on order, and their results are reported."""
 
 import asyncio
+import math
 from collections.abc import Callable
 
 import msgspec
@@ -8,26 +9,24 @@ import structlog
 from msgspec.structs import replace
 
 from services.job_agent.leased_jobs import LeasedJob, LeasedJobs, usage_of
-from services.job_agent.payload.limit_enforcement import GRACE_SECONDS
+from services.job_agent.payload.environment import Allotment
 from services.job_agent.payload.outcome import PayloadOutcome, agent_fault, not_begun, result_of
 from services.job_agent.payload.run import Payload
 from services.job_agent.payload.shepherd import now
 from services.job_agent.payload.workplace import Workplace
-from services.job_agent.prefetch import Prefetch
 from services.job_agent.reporter import Reporter
 from wms.job.reasons import Code, Reason
 
 log = structlog.get_logger()
 
-KILLED = Reason(Code.KILLED_BY_USER, "killed on its user's order")
+KILLED = Reason(Code.KILLED_BY_USER, "killed as ordered")
 LOST = Reason(Code.LEASE_EXPIRED, "the lease was lost")
 
 
 class Slots:
     """Starts and ends the payloads of a pilot's leased jobs, each in a task of its own.
 
-    `pace` learns the run times of jobs. `on_end` is called after the end of each payload. `group`, the task group of the
-    agent, must be set before the first start.
+    `on_end` is called after the end of each payload. `group`, the task group of the agent, must be set before the first start.
     """
 
     def __init__(
@@ -35,13 +34,11 @@ class Slots:
         workplace: Workplace,
         holdings: LeasedJobs,
         reporter: Reporter,
-        pace: Prefetch,
         on_end: Callable[[], None],
     ) -> None:
         self._workplace = workplace
         self._holdings = holdings
         self._reporter = reporter
-        self._pace = pace
         self._on_end = on_end
         self._tasks: set[asyncio.Task[None]] = set()
         self._running: set[LeasedJob] = set()
@@ -138,8 +135,8 @@ class Slots:
             else:
                 self.on_each([holding], self._begin)
 
-    def stop_all(self, reason: Reason, *, grace: float = GRACE_SECONDS, keep_output: bool = True) -> None:
-        """End every running payload for this reason: SIGTERM now, SIGKILL after `grace` seconds. The call returns at once.
+    def stop_all(self, reason: Reason, *, grace: float = math.inf, keep_output: bool = True) -> None:
+        """End every running payload for this reason: SIGTERM now, SIGKILL after its grace, at most `grace` seconds. The call returns at once.
 
         If `keep_output` is False, their outputs are not stored.
         """
@@ -162,6 +159,8 @@ class Slots:
             holding.attempt_id.job_id,
             holding.attempt_id.epoch,
             replace(holding.description, processors=holding.processors),
+            owner=holding.owner,
+            allotted=Allotment(processors=holding.processors, gpus=holding.gpus, cpus=holding.cpus),
         )
         payload.live_until(holding.expires_at)
         holding.payload, holding.began_at = payload, now()
@@ -183,9 +182,6 @@ class Slots:
         self._leave(payload)
 
     def _end(self, holding: LeasedJob, outcome: PayloadOutcome) -> None:
-        if outcome.reason.code is Code.DONE:
-            # One that failed at once says nothing of the others, and a node where all do must not ask for more and more.
-            self._pace.ended(now() - holding.began_at)
         self._holdings.drop(holding)
         self._running.discard(holding)
         self.ended += 1
@@ -200,7 +196,8 @@ class Slots:
         try:
             points = holding.payload.new_points() if holding.payload else ()
             usage = usage_of(holding.attempt_id, points) if points else None
-            self._reporter.finish(result_of(holding.attempt_id, outcome), usage)
+            result = replace(result_of(holding.attempt_id, outcome), slot_seconds=now() - holding.began_at)
+            self._reporter.finish(result, usage)
         except Exception as error:
             log.exception("result not reported", job=holding.attempt_id.job_id)
             self._reporter.finish(
@@ -219,12 +216,11 @@ class Slots:
         """Remove the directories of ended payloads, all that have ended so far at a time, until none is left. Errors are logged."""
         while self._over:
             over, self._over = self._over, []
-            await asyncio.to_thread(_cleaned, over)
+            await asyncio.gather(*map(_cleaned, over))
 
 
-def _cleaned(over: list[Payload]) -> None:
-    for payload in over:
-        try:
-            payload.clean()
-        except Exception as error:  # noqa: BLE001 - what one payload left cannot end the pilot
-            log.warning("directory not removed", job=payload.job_id, error=str(error))
+async def _cleaned(payload: Payload) -> None:
+    try:
+        await payload.clean()
+    except Exception as error:  # noqa: BLE001 - what one payload left cannot end the pilot
+        log.warning("directory not removed", job=payload.job_id, error=str(error))

@@ -9,6 +9,7 @@ from services.job_manager.maintenance.canaries import Canaries
 from services.job_manager.refusals import refuse
 from services.job_manager.submission import parameter_lists
 from services.job_manager.submission.accept import ReceivedSubmission, Submissions
+from services.job_manager.submission.parse import valid_descriptions
 from services.job_manager.submission.submit_check import SubmitCheck
 from services.job_manager.submission.waiting_limits import WaitingQuota
 from wms.auth.principal import Principal
@@ -18,6 +19,7 @@ from wms.db import share, wait_reason
 from wms.db.database import Database, Transaction
 from wms.errors import Rejected
 from wms.messages.commands import AddChunks, Command, Control, Submit
+from wms.parsing.parser_pool import ParserPool
 
 
 class Commands:
@@ -66,12 +68,13 @@ class Commands:
 
 
 class SubmissionPreparation:
-    """Parses and checks submissions before their transaction begins, outside the event loop."""
+    """Parses and checks submissions before their transaction begins: in a thread, or in a process if their descriptions are not small."""
 
-    def __init__(self, commands: Commands, db: Database, slices: TimeSlices) -> None:
+    def __init__(self, commands: Commands, db: Database, slices: TimeSlices, parsers: ParserPool) -> None:
         self._submissions = commands.submissions
         self._db = db
         self._slices = slices
+        self._parsers = parsers
 
     async def refresh(self) -> None:
         """Read again the computing elements against which submissions are checked, unless they were read within the last second."""
@@ -82,11 +85,29 @@ class SubmissionPreparation:
             await self._slices.call(partial(foresight.learn, known))
 
     def prepare(self, delivery: Delivery[Command]) -> Steps | None:
-        """Return the steps that parse and check a submission. Return None for other messages, and for senders who may not submit."""
+        """Return the steps that parse and check a submission. Return None for other messages, and for senders who may not submit.
+
+        The steps raise NeedsProcess if one of its descriptions is not small.
+        """
         submission = _submission(delivery)
         if submission is None or not submission.is_allowed:
             return None
-        return self._submissions.prepare(submission.identity, submission.credentials, submission.command)
+        return self._submissions.prepare(
+            submission.identity, submission.credentials, submission.command, only_small=True
+        )
+
+    async def prepare_parsed(self, delivery: Delivery[Command]) -> Steps:
+        """Validate the descriptions of a submission in a parsing process, and return the steps that check the rest.
+
+        Raise Rejected if they are invalid, or if the process took too much time or memory.
+        """
+        submission = _submission(delivery)
+        assert submission is not None, "what is no submission has no documents"
+        raws = map(bytes, submission.command.jobs)
+        valid = await self._parsers.parse(submission.principal.owner, valid_descriptions, *raws)
+        return self._submissions.prepare(
+            submission.identity, submission.credentials, submission.command, valid
+        )
 
 
 def _submission(delivery: Delivery[Command]) -> ReceivedSubmission | None:

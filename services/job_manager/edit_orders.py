@@ -15,7 +15,7 @@ from wms.ids import Identity, JobId, TaskQueueId
 from wms.job.job import Job, Steps
 from wms.job.state import State
 from wms.jobdesc.changes import Changes, changed, in_words, read_changes
-from wms.jobdesc.description import JobDescription
+from wms.jobdesc.description import JobDescription, SandboxRef
 from wms.jobdesc.predecessors import FIELDS, Predecessors, predecessors_of
 from wms.jobdesc.problem import InvalidDescription
 from wms.matching.binding import bound_like
@@ -66,6 +66,12 @@ class EditOrder:
         return cls(principal, read_changes(control.changes), segments, anew=control.action == "reschedule")
 
     @property
+    def archives(self) -> tuple[SandboxRef, ...]:
+        """The archives of input files that are new."""
+        added: tuple[SandboxRef, ...] = self._changes.get("input_sandbox", ())
+        return added
+
+    @property
     def words(self) -> str:
         """The changed fields and values as text, for the histories of the jobs."""
         return in_words(self._changes)
@@ -112,7 +118,7 @@ class EditOrder:
     ) -> _Outcome:
         mine = Identity(found.owner, found.owner_group, found.vo)
         principal = self._principal
-        if self._changes.get("input_sandbox") and mine != principal.identity:
+        if self.archives and mine != principal.identity:
             return _Outcome(refused="only its owner may send it other files")
         if self._moves_after and found.state is not State.HELD:
             return _Outcome(refused="what it starts after changes only while it is held: hold it first")

@@ -11,6 +11,7 @@ from services.job_manager.dependants import Dependants
 from services.job_manager.edit_orders import EditOrder, Moving
 from services.job_manager.job_batch import JobBatch
 from services.job_manager.refusals import refuse
+from services.job_manager.submission import sandbox_claims
 from wms.auth.policy import Scope, scope
 from wms.auth.principal import Principal
 from wms.db import block, selection, stop_order, submission
@@ -116,6 +117,9 @@ async def _carry_out(
 ) -> replies.Controlled:
     _check(control)
     editing = EditOrder.of(principal, control, segments)
+    if editing:
+        new = sandbox_claims.digests_of(editing.archives)
+        await sandbox_claims.check(tx, principal.identity, control.client, new)
     done = _Done()
     selector = await selection.of_submission(tx, principal.owner, control.selector)
     control = msgspec.structs.replace(control, selector=selector)

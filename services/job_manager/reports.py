@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 import structlog
 
 from services.job_manager.job_batch import PAYLOADS, JobBatch
-from services.job_manager.queries.peek import peeking
+from services.job_manager.queries.peek import job_output, peeking, told_from
+from services.job_manager.run_times import RunTimeLearning
 from services.job_manager.usage_accounting import UsageAccounting
 from wms.auth.orders import OrderKeys
 from wms.auth.principal import Principal
@@ -42,6 +43,7 @@ class Reports:
         self._orders = orders
         self._terms = terms
         self._charging = UsageAccounting(half_life_hours)
+        self._run_times = RunTimeLearning()
 
     async def handle(self, tx: Transaction, batch: list[Delivery[FromAgent]]) -> None:
         """Apply a batch of reports in this transaction and send an answer to each pilot.
@@ -80,6 +82,7 @@ class Reports:
         await transfer.keep(tx, list(_measured(reports, recorded - before)))
         await job_batch.write(tx, PAYLOADS)
         await self._charging.charge(tx, job_batch.ended())
+        await self._run_times.learn(tx, job_batch.ended())
         await pilot.seen(tx, _seen(reports))
         await _note_unfit(tx, unfit)
 
@@ -91,16 +94,7 @@ class Reports:
         job_batch = await JobBatch.open(tx, [peeked.job_id], 0.0)
         if job_batch.held(peeked.attempt_id, peeked.pilot_id) is None:
             return
-        output = replies.JobOutput(
-            query_id=peeked.query_id,
-            client=peeked.client,
-            job_id=peeked.job_id,
-            stream=peeked.stream,
-            offset=peeked.offset,
-            size=peeked.size,
-            text=peeked.text,
-            live=True,
-        )
+        output = job_output(peeked, peeked.text, peeked.offset, peeked.size, end=peeked.end, live=True)
         tx.send(*replies.address(peeked.asker, peeked.client), output)
 
 
@@ -261,7 +255,10 @@ def _result(result: Result, *, began: bool) -> AttemptEnd:
         output_bytes=result.output_bytes or None,
         stdout_tail=result.stdout_tail,
         stderr_tail=result.stderr_tail,
+        stdout_from=told_from(result.stdout_tail, result.stdout_from),
+        stderr_from=told_from(result.stderr_tail, result.stderr_from),
         ran=_has_run(result),
+        slot_seconds=result.slot_seconds or result.usage.wall_seconds,
     )
 
 

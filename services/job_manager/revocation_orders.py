@@ -3,10 +3,10 @@
 from typing import Final
 
 from services.job_manager.queries.paging import read_page
-from wms.auth.foreign_token import LIFETIME_LIMIT
 from wms.auth.policy import allowed
 from wms.auth.principal import Principal
 from wms.auth.revocations import Revocation
+from wms.auth.verified_token import LIFETIME_LIMIT
 from wms.db import pilot, revocation
 from wms.db.database import Transaction
 from wms.errors import Rejected

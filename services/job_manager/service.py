@@ -8,6 +8,7 @@ from services.job_manager.config import Config
 from services.job_manager.dependencies import Dependencies
 from services.job_manager.maintenance.broker_reminders import BrokerReminders
 from services.job_manager.maintenance.housekeeping import Housekeeping
+from services.job_manager.maintenance.incarnations import MARK_SECONDS, Incarnations
 from services.job_manager.maintenance.lease_sweeper import LeaseSweeper
 from services.job_manager.maintenance.retention import Retention
 from services.job_manager.maintenance.skip_orders import SkipOrders
@@ -16,6 +17,7 @@ from services.job_manager.maintenance.wait_reasons import WaitReasons
 from services.job_manager.queries.answer import Queries
 from services.job_manager.queries.answer import on_refused as on_query_refused
 from services.job_manager.reports import Reports
+from services.job_manager.submission import parse
 from services.job_manager.submission.rates import Rates
 from services.job_manager.submission.submit_check import SubmitCheck
 from services.job_manager.submission.waiting_limits import WaitingQuota
@@ -25,9 +27,9 @@ from wms.bus.consumer import ConsumerSettings
 from wms.errors import Rejected
 from wms.messages import commands, reports
 from wms.messages import queries as asked
+from wms.parsing.parser_pool import ParserPool
 from wms.runtime import clock
 from wms.runtime.host import Host
-from wms.runtime.long_queue_parsing import LongQueueParsing
 
 QUERY_SECONDS = 10.0
 """The time limit, in seconds, for answering a query. Other queries of its partition wait meanwhile."""
@@ -44,16 +46,27 @@ async def build(host: Host, config: Config) -> None:
     _watch_leases_and_dependencies(host, config)
     _look_why_queues_wait(host)
     _clean_up(host, config)
+    _mark_incarnations(host, config)
+
+
+def _mark_incarnations(host: Host, config: Config) -> None:
+    # After the consumers, whose orders a restored database keeps aside.
+    incarnations = Incarnations(host.db, host.marks, host.feeds(), config.lease.lease_seconds)
+    host.incarnation.begin = incarnations.begin
+    host.every("marks", MARK_SECONDS, incarnations.mark)
 
 
 def _take_commands(host: Host, config: Config, waiting_quota: WaitingQuota) -> None:
     segments = config.queues.cpu_segments
+    parsers = ParserPool(parse.__name__)
+    host.add(parsers)
+    host.show("parsers_killed", lambda: parsers.killed)
     taking = Commands(segments, SubmitCheck(segments), waiting_quota, host.kafka.cluster_id)
     host.consume(
         "commands", commands.TOPIC, commands.Command, taking.handle,
         on_refused=on_refused,
         policy=ConsumerSettings(batch=256, lanes=2, is_fair=True),
-        preparation=SubmissionPreparation(taking, host.patient_db, host.slices),
+        preparation=SubmissionPreparation(taking, host.patient_db, host.slices, parsers),
         admit=Rates(config.submissions, time.monotonic, clock.now).admit,
     )  # fmt: skip
     host.every("canaries", 1.0, partial(taking.canaries.look, host.patient_db))
@@ -94,8 +107,7 @@ def _watch_leases_and_dependencies(host: Host, config: Config) -> None:
 
 
 def _look_why_queues_wait(host: Host) -> None:
-    long_queues = LongQueueParsing(host.slices, over_sketches=True)
-    host.every("reasons", 2.0, WaitReasons(host.patient_db, long_queues).look)
+    host.every("reasons", 2.0, WaitReasons(host.patient_db).look)
 
 
 def _clean_up(host: Host, config: Config) -> None:

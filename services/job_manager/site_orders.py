@@ -238,6 +238,7 @@ def _line(row: asyncpg.Record, health: ElementHealth, losses: PilotLosses, ad_by
         ad=said,
         pilots=row["pilots"],
         running_jobs=row["running_jobs"],
+        isolation=tuple(each for each in row["isolation"] if each),
         notices=tuple(said_of),
         jobs_there=_jobs_there(row, said) if element else None,
         entry_point=row["entry_point"],

@@ -3,6 +3,7 @@
 One matcher receives an ad and stores it; all matchers read the stored ads.
 """
 
+import asyncio
 from collections.abc import Iterable
 from datetime import datetime
 
@@ -10,16 +11,15 @@ import msgspec
 import structlog
 
 from wms.auth.policy import may_advertise
-from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
-from wms.db import ad, limit
+from wms.db import ad, instance, limit
 from wms.db.database import Database, Transaction
 from wms.db.limit import AdAllowance
 from wms.errors import Rejected
 from wms.ids import CeId
 from wms.matching.ad_limits import allowance, check_requirements
 from wms.matching.ads import advertised as ad_text
-from wms.messages.ads import Ad, Advertise, Withdraw
+from wms.messages.ads import Ad, Advertise, AdvertiserMessage, AdvertiserState, Withdraw
 from wms.messages.replies import Refused, inbox
 from wms.queue_index.index import QueueIndex
 from wms.site import ad_of
@@ -37,71 +37,94 @@ class ValidAd(msgspec.Struct, frozen=True, gc=False):
     allowed: int | None
 
 
-async def handle(tx: Transaction, batch: list[Delivery[Ad]]) -> None:
+async def handle(tx: Transaction, batch: list[Delivery[AdvertiserMessage]]) -> None:
+    """Store the ads and the heartbeats of advertisers in a batch of messages."""
+    states: dict[str, AdvertiserState] = {}
+    said: list[Delivery[Ad]] = []
+    for delivery in batch:
+        message, principal = delivery.message, delivery.principal
+        if not isinstance(message, AdvertiserState):
+            said.append(Delivery(principal, message, delivery.prepared))
+        elif principal is not None and principal.kind == "site":
+            states[principal.owner] = message
+    if states:
+        await instance.hear(tx, states)
+    await _handle_ads(tx, said)
+
+
+async def _handle_ads(tx: Transaction, batch: list[Delivery[Ad]]) -> None:
     """Store the ads in a batch of messages, and delete the ads that messages withdraw, in the given transaction.
 
-    The counters of jobs matched since an element's last ad are reset. Faulty ads, and those of sites that the sender's token does not cover, are
-    logged and ignored.
+    The counters of jobs matched since an element's last ad are reset. What is refused is answered to its sender with the reason, and logged.
     """
     heard: list[ValidAd] = []
     counted: dict[CeId, AdAllowance] = {}
     gone: set[CeId] = set()
     now = await tx.now()
     for delivery in batch:
-        if _refused(tx, delivery, now):
+        try:
+            valid = _valid(delivery, now)
+        except Rejected as refusal:
+            _refuse(tx, delivery, refusal)
             continue
-        match delivery.message:
-            case Advertise() as advertised if _may(delivery.principal, advertised.element.site):
-                heard += _heard(advertised)
-            case Withdraw() as withdrawn if _may(delivery.principal, withdrawn.site):
-                counted |= (stored := await _store(tx, heard))
-                heard = []
-                gone = gone - stored.keys() | await ad.withdraw(tx, [withdrawn])
-            case _:
-                log.warning("ad refused: another site's token")
+        if isinstance(valid, ValidAd):
+            heard.append(valid)
+            continue
+        counted |= (stored := await _store(tx, heard))
+        heard = []
+        gone = gone - stored.keys() | await ad.withdraw(tx, [valid])
     counted |= (stored := await _store(tx, heard))
     if counted:
         await limit.advertise(tx, counted)
     await limit.end_ads(tx, gone - stored.keys())
 
 
-def _refused(tx: Transaction, delivery: Delivery[Ad], now: datetime) -> bool:
-    """Return whether an ad is from the future, and log it if so. Such an ad would remain the newest even after later ones."""
+def _valid(delivery: Delivery[Ad], now: datetime) -> ValidAd | Withdraw:
+    """Return what a message says of an element. Raise Rejected if its sender may not say it, or if it is faulty.
+
+    An ad from the future would remain the newest even after later ones.
+    """
     said, principal = delivery.message, delivery.principal
+    site = _place(said).site
+    if principal is None or not may_advertise(principal, site):
+        raise Rejected(
+            "NOT_YOUR_SITE", f"the token may not speak for the site {site!r}", "use a token of that site"
+        )
     ahead = (said.advertised_at - now).total_seconds()
-    if principal is None or ahead <= AHEAD_SECONDS:
-        return False
-    site, ce = said.element.ce_id if isinstance(said, Advertise) else CeId(said.site, said.ce)
-    log.warning("ad refused: of the future", site=site, ce=ce, seconds=ahead)
-    answer = Refused(
-        reply_to=f"{site[:99]}/{ce[:99]}",
-        client="",
-        code="AD_OF_THE_FUTURE",
-        message=f"the ad says that it was made {ahead:,.0f} s after now, and at most {AHEAD_SECONDS:,} are allowed for clocks",
-        remedy="set the clock of the machine that advertises",
-    )
-    tx.send(inbox(principal.owner), "", answer)
-    return True
+    if ahead > AHEAD_SECONDS:
+        raise Rejected(
+            "AD_OF_THE_FUTURE",
+            f"the ad says that it was made {ahead:,.0f} s after now, and at most {AHEAD_SECONDS:,} are allowed for clocks",
+            "set the clock of the machine that advertises",
+        )
+    if isinstance(delivery.prepared, Rejected):
+        raise delivery.prepared
+    return delivery.prepared or (read(said) if isinstance(said, Advertise) else said)
 
 
-def _heard(advertised: Advertise) -> Iterable[ValidAd]:
-    """Yield the valid ad of a message; none if it is faulty."""
-    element = advertised.element
-    fault = element.fault()
-    if not fault:
-        try:
-            return [read(advertised)]
-        except Rejected as error:
-            fault = str(error)
-    log.warning("ad refused", site=element.site, ce=element.ce, fault=fault)
-    return []
+def _refuse(tx: Transaction, delivery: Delivery[Ad], refusal: Rejected) -> None:
+    site, ce = _place(delivery.message)
+    owner = delivery.principal.owner if delivery.principal else ""
+    log.warning("ad refused", code=refusal.code, reason=refusal.message, owner=owner, site=site, ce=ce)
+    if owner:
+        answer = Refused(
+            reply_to=f"{site[:99]}/{ce[:99]}",
+            client="",
+            code=refusal.code,
+            message=refusal.message,
+            remedy=refusal.remedy,
+        )
+        tx.send(inbox(owner), "", answer)
+
+
+def _place(said: Ad) -> CeId:
+    return said.element.ce_id if isinstance(said, Advertise) else CeId(said.site, said.ce)
 
 
 def read(said: Advertise) -> ValidAd:
-    """Check the expressions and limits of an ad, and return the ad with the number of jobs that it allows.
-
-    Raise Rejected if an expression or a limit is malformed.
-    """
+    """Check an ad, and return it with the number of jobs that it allows. Raise Rejected if a value, an expression or a limit is malformed."""
+    if fault := said.element.fault():
+        raise Rejected("AD_INVALID", fault, "correct what describes the element")
     check_requirements(said.requirements)
     ad_text(said.attributes, said.expressions, said.requirements, said.rank)
     return ValidAd(said, allowance(said.element, said.attributes))
@@ -130,10 +153,6 @@ def _age(heard: ValidAd) -> float:
     return heard.ad.advertised_at.timestamp()
 
 
-def _may(principal: Principal | None, site: str) -> bool:
-    return principal is not None and may_advertise(principal, site)
-
-
 class AdSync:
     """Copies the stored ads of computing elements into a matcher's queue index, and removes expired ones."""
 
@@ -150,6 +169,7 @@ class AdSync:
             text = there.get(place, "")
             if text != self._told.get(place, ""):
                 self._advertise(place, text)
+                await asyncio.sleep(0)
         self._told = there
 
     def _advertise(self, place: CeId, text: str) -> None:

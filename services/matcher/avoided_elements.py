@@ -3,6 +3,8 @@
 A canary is a small test job of the system's own.
 """
 
+import asyncio
+
 import structlog
 
 from wms.db import ce_state
@@ -20,14 +22,18 @@ class AvoidedElements:
         self._db = db
         self._index = index
         self._avoided: dict[CeId, str] = {}
+        self._reading = asyncio.Lock()
+        """Held while the set is read, so that an older reading never replaces a newer one."""
 
     async def refresh(self) -> None:
         """Read which elements are avoided and set them in the index, from its next draw on."""
-        async with self._db.transaction() as tx:
-            avoided = await ce_state.avoided(tx)
-        if avoided != self._avoided:
-            self._avoided = avoided
-            self._index.avoid(avoided)
-            log.info(
-                "elements avoided", elements={"/".join(filter(None, at)): why for at, why in avoided.items()}
-            )
+        async with self._reading:
+            async with self._db.transaction() as tx:
+                avoided = await ce_state.avoided(tx)
+            if avoided != self._avoided:
+                self._avoided = avoided
+                self._index.avoid(avoided)
+                log.info(
+                    "elements avoided",
+                    elements={"/".join(filter(None, at)): why for at, why in avoided.items()},
+                )

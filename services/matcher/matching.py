@@ -2,16 +2,20 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
+from math import inf
+from types import MappingProxyType
 
 import msgspec
 import numpy as np
 import structlog
 
+from services.matcher.filling import Drawn, Filling
 from services.matcher.limit_gate import LimitGate
 from services.matcher.pilot_allowance import AskingPilots
 from services.matcher.standing_requests import StandingRequests
+from services.matcher.turns import QueueTurns
 from services.matcher.verified_request import VerifiedRequest, bind, may_ask
 from wms.auth.principal import Principal
 from wms.bounded_cache import BoundedCache
@@ -24,7 +28,6 @@ from wms.ids import JobId, PilotId, RequestId, TaskQueueId
 from wms.jobdesc.offer_size import OFFER_LIMIT
 from wms.lease import LeaseDurations
 from wms.matching.binding import is_bound
-from wms.matching.clauses import left_over
 from wms.matching.shares import VoGroup
 from wms.messages.match_requests import MatchRequest
 from wms.messages.site_inbox import NoMatch, Offer, inbox
@@ -36,6 +39,8 @@ log = structlog.get_logger()
 ROUNDS = 32
 """The largest number of draws for one batch of requests. A draw is repeated if other matchers took drawn jobs, or users cancelled them."""
 RESOURCES_LIMIT = 20_000
+AHEAD_EXPECTED = 16
+"""About how many short jobs a request is given beyond those that start at once."""
 FEW_SLOTS = 16
 """A batch that asks for fewer jobs than this draws among the oldest of all waiting jobs, because it seldom conflicts with other matchers."""
 
@@ -63,12 +68,14 @@ class Matching:
         leeway: Callable[[int], int] = leeway_for,
         pilots: AskingPilots | None = None,
         is_shared: Callable[[VoGroup], bool] = lambda _: False,
+        likely_seconds: Mapping[TaskQueueId, float] = MappingProxyType({}),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Build a handler. `is_shared` returns whether a group's members share their jobs; `clock` returns monotonic seconds.
 
         `pilots` says which pilots may be given jobs, and how many; None (in tests and benchmarks) means any with a valid token. `leeway` returns how
-        many younger jobs may be given out before older ones, for a number of slots (`leeway_for`).
+        many younger jobs may be given out before older ones, for a number of slots (`leeway_for`). `likely_seconds` has how long jobs of a queue take
+        a slot; others count as long.
         """
         self._leeway = leeway
         self._pilots = pilots
@@ -76,11 +83,11 @@ class Matching:
         self._gate = gate
         self._terms = terms
         self._retry_after_seconds = retry_after_seconds
-        self._rng = rng
         self._is_shared = is_shared
         self._resources = BoundedCache[tuple[str | None, str, bool, Resource], Resource](RESOURCES_LIMIT)
         """A cache of resources corrected by tokens (`bind`), by token and described resource."""
         self.standing = StandingRequests(retry_after_seconds, clock)
+        self._turns = QueueTurns(index, rng, likely_seconds)
         self.tell_others = False
         """Whether other matchers run. They must then be told which jobs no longer wait."""
         self.matched = 0
@@ -106,7 +113,7 @@ class Matching:
         if self._pilots is not None:
             self._note(tx, self._pilots, fresh, offers)
         self.standing.forget(each.pilot_id for each in requests.values())
-        self.standing.keep(each for each in fresh if each.request_id not in offers)
+        self.standing.keep(each for each in fresh if each.request_id not in offers and not each.asks_ahead)
 
     async def offer_to_idle(self, tx: Transaction, requests: Sequence[VerifiedRequest]) -> set[RequestId]:
         """Offer jobs for earlier requests that got none. Return the ids of those that get some now. No answer is sent to the others."""
@@ -140,13 +147,9 @@ class Matching:
         tx: Transaction, pilots: AskingPilots, requests: Sequence[VerifiedRequest]
     ) -> list[VerifiedRequest]:
         """Return the requests of pilots that may be offered jobs, each reduced to the number of jobs that its pilot may be offered."""
-        await pilots.look(tx, [(each.pilot_id, each.slots) for each in requests])
+        await pilots.look(tx, [(each.pilot_id, _expected(each)) for each in requests])
         rooms = [(each, pilots.room(each.pilot_id)) for each in requests]
-        return [
-            each if room >= each.slots else msgspec.structs.replace(each, slots=room)
-            for each, room in rooms
-            if room
-        ]
+        return [msgspec.structs.replace(each, most=room) for each, room in rooms if room]
 
     def _deny(self, tx: Transaction, request: VerifiedRequest, refusal: str) -> None:
         code = "PILOT_UNKNOWN" if refusal else "OFFERS_OPEN"
@@ -192,7 +195,13 @@ class Matching:
                 continue
             resource = self._resource(principal, request.resource)
             requests[request.request_id] = VerifiedRequest(
-                request.request_id, request.pilot_id, resource, request.slots, request.packed, request.again
+                request.request_id,
+                request.pilot_id,
+                resource,
+                request.slots,
+                request.packed,
+                request.again,
+                request.seconds,
             )
         return requests
 
@@ -205,28 +214,24 @@ class Matching:
         return known
 
     async def _match(self, tx: Transaction, requests: Sequence[VerifiedRequest]) -> list[ClaimedJob]:
-        self._index.leeway = self._leeway(sum(request.slots for request in requests))
-        open_ = [(request, request.resource, request.slots) for request in requests]
+        self._index.leeway = self._leeway(sum(_expected(request) for request in requests))
+        open_ = [Filling(request, self._turns) for request in requests]
         taken: list[ClaimedJob] = []
         counted: Counter[TaskQueueId] = Counter()
         refused: list[Pick] = []
         for first in (True, *[False] * (ROUNDS - 1)):
-            picks = {}
-            for request, resource, slots in open_:
-                for pick in self._draw(resource, slots, packed=request.packed):
-                    picks[pick.job_id] = (request, pick)
-            if not picks:
+            drawn = {each.pick.job_id: (filling, each) for filling in open_ for each in filling.draw()}
+            if not drawn:
                 break
-            tx.on_failure(partial(self._index.restore, [pick for _, pick in picks.values()]))
-            asked = [(_claim(request, pick), pick) for request, pick in picks.values()]
+            tx.on_failure(partial(self._index.restore, [each.pick for _, each in drawn.values()]))
+            asked = [(_claim(filling.request, each.pick), each.pick) for filling, each in drawn.values()]
             claimed = await self._gate.claim(tx, asked, self._claim, first=first)
             taken += claimed
-            counted.update([picks[each.job_id][1].tq_id for each in claimed])
-            if len(claimed) == len(picks):
+            counted.update([each.tq_id for each in claimed])
+            if len(claimed) == len(drawn):
                 break
-            missed = picks.keys() - {each.job_id for each in claimed}
-            refused += [pick for job_id, (_, pick) in picks.items() if job_id in missed]
-            open_ = self._still_open(picks, missed)
+            open_, missed = _still_open(drawn, {each.job_id for each in claimed})
+            refused += missed
         self._keep_bound(refused)
         self.matched += len(taken)
         if self.tell_others:
@@ -259,58 +264,17 @@ class Matching:
             claimed += await claim.claim(tx, missed, self._terms.offer_seconds, generation) or []
         return claimed
 
-    def _draw(self, resource: Resource, slots: int, *, packed: bool) -> list[Pick]:
-        """Draw up to `slots` jobs for one request. If `packed` is True, each must fit the resource that the earlier ones leave."""
-        if slots == 1 or not packed:
-            return self._index.select(resource, slots, self._rng)
-        picks: list[Pick] = []
-        left: Resource | None = resource
-        while left is not None and len(picks) < slots:
-            drawn = self._index.select(left, 1, self._rng)
-            if not drawn:
-                break
-            picks += drawn
-            left = left_over(left, self._index.requirements(drawn[0].tq_id))
-        return picks
-
-    def _still_open(
-        self, picks: dict[JobId, tuple[VerifiedRequest, Pick]], missed: Iterable[JobId]
-    ) -> list[tuple[VerifiedRequest, Resource, int]]:
-        """Return the requests that lost drawn jobs (`missed`) to other matchers, each with its remaining resource and number of slots."""
-        short: dict[RequestId, tuple[VerifiedRequest, Resource | None, int]] = {}
-        lost = set(missed)
-        for job_id, (request, pick) in picks.items():
-            _, left, slots = short.get(request.request_id, (request, request.resource, request.slots))
-            if job_id not in lost and left is not None:
-                slots -= 1
-                left = left_over(left, self._index.requirements(pick.tq_id)) if request.packed else left
-            short[request.request_id] = (request, left, slots)
-        wanting = {picks[job_id][0].request_id for job_id in lost}
-        return [
-            (request, left, slots)
-            for request, left, slots in short.values()
-            if left is not None and slots > 0 and request.request_id in wanting
-        ]
-
     def _answer(self, tx: Transaction, request: VerifiedRequest, claimed: Sequence[ClaimedJob]) -> None:
         topic = inbox(request.resource.site)
         if not claimed:
-            # Pilots get no examples, as these are others' jobs.
-            why = self._index.why_nothing(request.resource, with_examples=False)
-            answer = NoMatch(
-                pilot_id=request.pilot_id,
-                request_id=request.request_id,
-                code="REFUSED" if why.refusal else "NO_JOBS" if not why.waiting_jobs else "NO_FIT",
-                reason=why.for_pilots()[:2_000],
-                retry_after_seconds=self._retry_after_seconds,
-            )
-            tx.reply(topic, request.pilot_id, answer)
+            tx.reply(topic, request.pilot_id, self._nothing_for(request))
             return
-        for part in _parts(claimed):
+        # A pilot starts jobs in this order: what is not known to be short must not wait behind others.
+        for part in _parts(sorted(claimed, key=self._likely, reverse=True)):
             offer = Offer(
                 pilot_id=request.pilot_id,
                 request_id=request.request_id,
-                jobs=tuple(each.offered() for each in part),
+                jobs=tuple(each.offered(self._turns.likely_seconds.get(each.tq_id)) for each in part),
                 hold_seconds=self._terms.offer_seconds,
             )
             try:
@@ -319,6 +283,45 @@ class Matching:
                 # A job that was submitted before such sizes were refused. Its offer expires, and no other fails with it.
                 jobs = [each.job_id for each in part]
                 log.error("job cannot be offered", jobs=jobs, fault=fault.message)  # noqa: TRY400 - no fault of ours
+
+    def _likely(self, job: ClaimedJob) -> float:
+        return self._turns.likely_seconds.get(job.tq_id, inf)
+
+    def _nothing_for(self, request: VerifiedRequest) -> NoMatch:
+        if request.asks_ahead:
+            code, reason = "NO_SHORT_JOB", "no short job is next, and no slot is free"
+        else:
+            # Pilots get no examples, as these are others' jobs.
+            why = self._index.why_nothing(request.resource, with_examples=False)
+            code = "REFUSED" if why.refusal else "NO_JOBS" if not why.waiting_jobs else "NO_FIT"
+            reason = why.for_pilots()[:2_000]
+        return NoMatch(
+            pilot_id=request.pilot_id,
+            request_id=request.request_id,
+            code=code,
+            reason=reason,
+            retry_after_seconds=self._retry_after_seconds,
+        )
+
+
+def _expected(request: VerifiedRequest) -> int:
+    """Return about how many jobs a request is given."""
+    return (0 if request.asks_ahead else request.slots) + (AHEAD_EXPECTED if request.seconds else 0)
+
+
+def _still_open(
+    drawn: Mapping[JobId, tuple[Filling, Drawn]], claimed: Collection[JobId]
+) -> tuple[list[Filling], list[Pick]]:
+    """Return the requests that lost drawn jobs to other matchers, each with the room that its claimed jobs leave, and the lost picks."""
+    lost: dict[int, Filling] = {}
+    picks = []
+    for job_id, (filling, each) in drawn.items():
+        if job_id in claimed:
+            filling.claimed([each])
+        else:
+            lost[id(filling)] = filling
+            picks.append(each.pick)
+    return list(lost.values()), picks
 
 
 def _claim(request: VerifiedRequest, pick: Pick) -> JobClaim:

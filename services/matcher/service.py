@@ -3,12 +3,12 @@
 import asyncio
 import gc
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 import numpy as np
 
-from services.matcher import ads
+from services.matcher import ad_parsing, ads
 from services.matcher.avoided_elements import AvoidedElements
 from services.matcher.config import Config
 from services.matcher.index_sync import IndexSync
@@ -16,16 +16,15 @@ from services.matcher.limit_gate import LimitGate
 from services.matcher.matching import Matching
 from services.matcher.pilot_allowance import AskingPilots
 from services.matcher.policy_refresh import PolicyRefresh
-from services.matcher.queue_parsing import QueueParsing
 from services.matcher.queue_stats import QueueStatsWriter
+from services.matcher.run_times import RunTimes
 from wms.bus.consumer import ConsumerSettings
 from wms.db.database import Database
 from wms.messages import ads as ad_messages
 from wms.messages import match_requests
+from wms.parsing.parser_pool import ParserPool
 from wms.queue_index.index import QueueIndex
-from wms.runtime.every import Every
 from wms.runtime.host import Host
-from wms.runtime.long_queue_parsing import LongQueueParsing
 
 ADS_SECONDS = 2.0
 """The greatest number of seconds until the matcher uses a new ad."""
@@ -44,8 +43,7 @@ async def build(host: Host, config: Config) -> None:
     index = QueueIndex(law=config.matching.draw)
     gate = LimitGate(index, time.monotonic)
     rules = PolicyRefresh(host.db, index, gate, time.monotonic, config.usage.half_life_hours)
-    long_queues = LongQueueParsing(host.slices)
-    feed = IndexSync(host.db, host.kafka, index, host.notices, long_queues)
+    feed = IndexSync(host.db, host.kafka, index, host.notices)
     elements = ads.AdSync(host.db, index)
     await feed.load()
     await elements.refresh()
@@ -54,10 +52,10 @@ async def build(host: Host, config: Config) -> None:
     gc.freeze()
     matching = _match(host, config, index, gate, rules)
     _keep_ads(host, elements)
-    _follow_queues(host, feed, long_queues)
+    _follow_queues(host, feed)
     _offer(host, matching, feed)
     feed.on_opened = gate.open
-    feed.on_rules_changed = partial(_wake, await _follow_rules(host, index, rules))
+    feed.on_rules_changed = await _follow_rules(host, index, rules)
     host.show("waiting", lambda: len(index))
 
 
@@ -65,8 +63,16 @@ def _match(host: Host, config: Config, index: QueueIndex, gate: LimitGate, rules
     """Add the consumer that answers match requests, and show its counts in the heartbeat. Return its handler."""
     pilots = AskingPilots(host.db, config.matching.offers_open)
     retry = config.matching.retry_after_seconds
+    run_times = RunTimes(host.db)
     matching = Matching(
-        index, gate, config.lease, retry, np.random.default_rng(), pilots=pilots, is_shared=rules.is_shared
+        index,
+        gate,
+        config.lease,
+        retry,
+        np.random.default_rng(),
+        pilots=pilots,
+        is_shared=rules.is_shared,
+        likely_seconds=run_times.likely,
     )
     host.consume(
         "requests", match_requests.TOPIC, match_requests.Request, matching.handle,
@@ -74,6 +80,7 @@ def _match(host: Host, config: Config, index: QueueIndex, gate: LimitGate, rules
         is_urgent=True,
     )  # fmt: skip
     host.every("pilots", PILOTS_SECONDS, pilots.refresh)
+    host.every("run-times", 1.0, run_times.refresh)
     host.every("part", 1.0, partial(_take_part, host, index, matching))
     watch = QueueStatsWriter(host.db, index, matching.by_queue, config.matching.draw, host.instance_id)
     host.every("watch", 1.0, watch.look)
@@ -97,34 +104,39 @@ async def _offer_to_idle(db: Database, matching: Matching) -> None:
 
 def _keep_ads(host: Host, elements: ads.AdSync) -> None:
     """Add the consumer and the loops that store ads, and put fresh ones into the index."""
-    host.consume("ads", ad_messages.TOPIC, ad_messages.Ad, ads.handle)
+    parsers = ParserPool(ad_parsing.__name__)
+    host.add(parsers)
+    host.show("parsers_killed", lambda: parsers.killed)
+    host.consume(
+        "ads", ad_messages.TOPIC, ad_messages.AdvertiserMessage, ads.handle,
+        policy=ConsumerSettings(is_fair=True),
+        preparation=ad_parsing.AdParsing(parsers),
+    )  # fmt: skip
     host.every("elements", ADS_SECONDS, elements.refresh)
     host.every("ads-expiry", 15.0, ads.AdExpiry(host.db).sweep)
 
 
-def _follow_queues(host: Host, feed: IndexSync, long_queues: LongQueueParsing) -> None:
+def _follow_queues(host: Host, feed: IndexSync) -> None:
     """Add the loops that keep the index equal to the waiting jobs."""
     host.add(feed)
-    host.add(QueueParsing(feed, long_queues))
     host.every("reconcile", 30.0, feed.reconcile)
     host.show_probes("matcher.queue-feed", feed.inbox)
-    host.show("queues_put_off", lambda: len(long_queues))
     host.show("changes_refused", lambda: feed.inbox.passed_over)
 
 
-async def _follow_rules(host: Host, index: QueueIndex, rules: PolicyRefresh) -> Sequence[Every]:
-    """Add the loops that apply shares, limits and avoided elements. Return those that a change must wake."""
+async def _follow_rules(host: Host, index: QueueIndex, rules: PolicyRefresh) -> Callable[[], Awaitable[None]]:
+    """Add the loops that apply shares, limits and avoided elements. Return the function that applies a change at once."""
     avoided = AvoidedElements(host.db, index)
     await avoided.refresh()
-    return (
-        host.every("rules", RULES_SECONDS, rules.refresh),
-        host.every("standing", RULES_SECONDS, avoided.refresh),
-    )
+    reading = host.every("rules", RULES_SECONDS, rules.refresh)
+    host.every("standing", RULES_SECONDS, avoided.refresh)
 
+    async def apply() -> None:
+        reading.wake()
+        # What an idle pilot of an element that has just been banned would take is submitted after the ban.
+        await avoided.refresh()
 
-def _wake(loops: Iterable[Every]) -> None:
-    for each in loops:
-        each.wake()
+    return apply
 
 
 async def _take_part(host: Host, index: QueueIndex, matching: Matching) -> None:

@@ -5,7 +5,7 @@ import msgspec
 from wms.auth.principal import Principal
 from wms.ids import PilotId, RequestId
 from wms.matching.binding import restrained
-from wms.messages.match_requests import MatchRequest
+from wms.messages.match_requests import SLOTS_LIMIT, MatchRequest
 from wms.site import Resource
 
 
@@ -18,6 +18,15 @@ class VerifiedRequest(msgspec.Struct, frozen=True, gc=False):
     slots: int
     packed: bool
     again: bool
+    seconds: float = 0.0
+    """How many slot seconds of short jobs are wanted beyond the jobs that start at once."""
+    most: int = SLOTS_LIMIT
+    """The most jobs of all that the pilot may be offered."""
+
+    @property
+    def asks_ahead(self) -> bool:
+        """Whether no slot of the pilot is free, so that it is given short jobs only."""
+        return self.seconds > 0 and not self.packed
 
 
 def may_ask(principal: Principal | None, request: MatchRequest) -> bool:

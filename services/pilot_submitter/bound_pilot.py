@@ -8,22 +8,17 @@ import math
 from msgspec.structs import replace
 
 from services.pilot_submitter.ce_endpoints import CeEndpoint
+from wms.broker.start_window import StartWindow, start_window
 from wms.db.pilot import NewPilot
 from wms.db.placement import PlacedWork, Placement
 from wms.dispatch.port import Request
-from wms.dispatch.reservation import reservation_option
+from wms.dispatch.reservation import LATE_SECONDS, SETTING_UP_SECONDS, reservation_option
 from wms.ids import PilotId
 from wms.matching.binding import restrained
 from wms.matching.clauses import takes_private_alone
 from wms.matching.grouping import Requirements, processors_needed, wants_whole_node
 from wms.provisioning.purpose import Purpose
 from wms.site import ComputingElement, PilotOwner, Resource, as_it_is, private, without_ad
-
-SETTING_UP_SECONDS = 120
-"""Seconds that a bound pilot requests beyond its job's wall time: to start, to ask for the job, and to store its outputs."""
-
-LATE_SECONDS = 60
-"""Seconds by which a pilot may start late in its reservation. A job whose time limit no longer fits into the rest is not started."""
 
 
 def slots_of(required: Requirements, element: ComputingElement) -> int:
@@ -94,12 +89,19 @@ def _walltime(placed: Placement, work: PlacedWork, usual: int) -> int:
     reserved = None if work.reserved_seconds is None else work.reserved_seconds - LATE_SECONDS
     most = placed.walltime_seconds or reserved
     if most is not None:
-        # Whole minutes are what some batch systems count in, and they must not be more than what is reserved.
+        # Whole minutes are what some batch systems count in, and they must not be more than what is reserved. The broker reserves
+        # so much that the job's own time fits into them.
         return max(60, math.floor(most / 60) * 60)
     wanted = work.description.wall_time
     if wanted is None:
         return usual
     return min(usual or wanted + SETTING_UP_SECONDS, wanted + SETTING_UP_SECONDS)
+
+
+def window_of(work: PlacedWork) -> StartWindow | None:
+    """Return when the program of a placed job may start; None if its user does not say."""
+    wishes = work.description.preferences
+    return start_window(wishes, work.submitted_at) if wishes and work.submitted_at else None
 
 
 def purpose_of(required: Requirements) -> Purpose:

@@ -111,6 +111,8 @@ class EndpointSettings(NamedTuple):
     follow_every_seconds: float = 0.0
     link: Link | Literal[""] = ""
     """How pilots there reach the services; "": as configured for all pilots."""
+    direct_trusted: tuple[str, ...] = ()
+    """Whose jobs may be sent there directly, as patterns `VO/GROUP/OWNER`."""
 
 
 class CeEndpoint:
@@ -160,11 +162,6 @@ class CeEndpoint:
     def pause_seconds(self) -> float:
         """Seconds until pilots may be sent again; 0 if they may be sent now."""
         return max(self._reach.seconds_left, self._trust.seconds_left)
-
-    @property
-    def is_local(self) -> bool:
-        """Whether the element's pilots are processes of this machine."""
-        return self.terms.kind == "local"
 
     @property
     def open(self) -> bool:
@@ -246,13 +243,15 @@ class CeEndpoints:
         endpoints: Iterable[CeEndpoint] = (),
         *,
         local_sites: Sequence[str] = (),
+        local_terms: EndpointSettings = EndpointSettings(),  # noqa: B008 - a value that never changes
     ) -> None:
         """Build the set of endpoints; `endpoints` are the configured ones.
 
         `local` is the dispatcher of this machine, and `local_sites` are names or patterns of sites whose local elements it
-        serves.
+        serves, with the settings `local_terms`.
         """
         self._local = local
+        self._local_terms = local_terms
         self._local_sites = tuple(local_sites)
         self.clock = clock
         self._endpoints = {endpoint.place: endpoint for endpoint in endpoints}
@@ -301,7 +300,7 @@ class CeEndpoints:
         place = CeId(site, ce)
         endpoint = self._endpoints.get(place)
         if endpoint is None and kind == "local" and self._is_here(site):
-            endpoint = self._endpoints[place] = CeEndpoint(place, self._local, self.clock, EndpointSettings())
+            endpoint = self._endpoints[place] = CeEndpoint(place, self._local, self.clock, self._local_terms)
         return endpoint if endpoint is not None and endpoint.terms.kind == kind else None
 
     def _is_here(self, site: str) -> bool:

@@ -127,6 +127,8 @@ class HealthJudge:
             await endpoint.ask(self._cancel(endpoint, [each.pilot_id for each in some]))
 
     async def _cancel(self, endpoint: CeEndpoint, names: Sequence[PilotId]) -> None:
+        async with self._db.transaction() as tx:
+            await pilot.cancelled(tx, names)
         await endpoint.dispatcher.cancel(names)
         self._withdrawn.update(names)
 

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from services.pilot_submitter.direct_trust import pattern_fault
 from wms.bounds import Count, Line, Lines, LineTable
 from wms.db.pilot import Link
 from wms.provisioning.health import HealthPolicy
@@ -25,17 +26,29 @@ class PilotFactorySettings(Section, frozen=True, kw_only=True):
     lifeline: Line = ""
     """A lock file on this machine. Pilots here end once no process holds its lock. Empty: none."""
     isolation: Literal["auto", "required", "none"] = "auto"
-    """Whether payloads run in Linux namespaces of their own: `auto` where the node allows it, `required`, or `none`."""
+    """Whether payloads run in Linux namespaces of their own: `auto` where the node allows it, `required`, or `none`.
+
+    It holds for pilots on this machine, too: with the link `gateway` they see no keys, no other pilots and no other processes.
+    Where root starts them, they run under an account of their own.
+    """
     cgroups: Literal["auto", "none"] = "auto"
     """Whether each payload gets a cgroup with its limits: `auto` where the node delegates cgroups of version 2, or `none`."""
     hidden: Lines = []
     """Directories that payloads in namespaces see as empty; the directories of pilots and of the sandbox store always are."""
+    direct_trusted: Lines = []
+    """Whose jobs with `dispatch = "direct"` run on this machine, as `VO/GROUP/OWNER`, each a name or a pattern. Empty: nobody's.
+
+    No sandbox holds these jobs: they run as the account of this service.
+    """
     agent_file: Line = ""
     """A file with the job agent (the program that a pilot runs) for pilots on this machine; empty: they run that of this installation."""
     python: Line = "python3"
     """The command for Python that runs `agent_file` on this machine."""
     sandboxes_url: Line = ""
-    """The address of a gateway (`https://HOST:PORT`) through which pilots reach the sandbox store; empty: the URL in `[sandboxes]`."""
+    """The address of a gateway (`https://HOST:PORT`) through which pilots reach the sandbox store.
+
+    Empty: that in `[gateway]` for pilots with the link `gateway`, and the URL in `[sandboxes]` for others.
+    """
     sandboxes_authorities: Line = ""
     """A PEM file with the authorities that vouch for the certificate of the gateway in `sandboxes_url`. It is sent to pilots.
 
@@ -48,11 +61,21 @@ class PilotFactorySettings(Section, frozen=True, kw_only=True):
     """How an element is chosen among those that a job fits: `room`, by their room for pilots, or at random, as SAM-Grid's broker does."""
     idle_seconds: Seconds = 20.0
     grace_seconds: Seconds = 3.0
-    """Seconds that running jobs have to end by themselves when their pilot must end; after them they are killed."""
+    """Seconds that running jobs have to end by themselves when their pilot must end; after them they get SIGTERM."""
+    stop_seconds: Seconds = 25.0
+    """Seconds after which all payloads of a pilot are killed that must end. Batch systems must wait longer before they kill the pilot.
+
+    Slurm (`KillWait`) waits 30 s unless it is told otherwise.
+    """
+    grace_most_seconds: Seconds = 300.0
+    """The most seconds from SIGTERM to SIGKILL that a job gets when it is ended, whatever its `grace_time`."""
     token_seconds: Seconds = 14_400.0
     """Seconds for which a pilot's token is valid. A living pilot is sent a new token in the second half of that time."""
     link: Link = "kafka"
-    """How pilots reach the services: `kafka` (the broker itself), or `gateway` (HTTPS, by the address in `[gateway]`)."""
+    """How pilots reach the services: `kafka` (the broker itself), or `gateway` (HTTPS, by the address in `[gateway]`).
+
+    Pilots on this machine that use `kafka` are not confined.
+    """
     secret_seconds: Seconds = 1_209_600.0
     """Seconds in which a pilot that waits in a batch system must start and exchange its one-time secret. After them the secret is invalid."""
     lifetime_seconds: Seconds = 1_209_600.0
@@ -144,6 +167,11 @@ class ElementSettings(Section, frozen=True, kw_only=True):
     `GlueHostApplicationSoftwareRunTimeEnvironment` to `"--constraint={value}"`.
     """
     mapping_script: MappingScriptSettings | None = None
+    direct_trusted: Lines = []
+    """Whose jobs with `dispatch = "direct"` are sent there, as `VO/GROUP/OWNER`, each a name or a pattern. Empty: nobody's.
+
+    No sandbox holds these jobs: they run as the account as which the batch system runs pilots.
+    """
     transfers: TransferSettings | None = None
     """From which URLs jobs at this element may fetch inputs, and to which URLs their outputs may go; None: as `[transfers]` says for all elements."""
     software: Line = ""
@@ -253,9 +281,15 @@ class Config(ServiceConfig, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         elements = [*self.slurm, *self.arc, *self.htcondor, *self.pbs, *self.lsf]
+        trusted = [self.pilots.direct_trusted, *(each.direct_trusted for each in elements)]
+        for pattern in (one for each in trusted for one in each):
+            if fault := pattern_fault(pattern):
+                raise ValueError(fault)
         if not self.gateway.url and "gateway" in (self.pilots.link, *(each.link for each in elements)):
             raise ValueError("pilots are to use a gateway, and `url` in [gateway] is empty")
-        if self.sandboxes.url.startswith("s3:") and not self.pilots.sandboxes_url:
+        over_kafka = "kafka" in (each.link or self.pilots.link for each in elements)
+        over_kafka = over_kafka or self.pilots.link == "kafka"
+        if self.sandboxes.url.startswith("s3:") and over_kafka and not self.pilots.sandboxes_url:
             raise ValueError(
                 "pilots reach no S3: set `sandboxes_url` in [pilots] to the address of a gateway"
             )

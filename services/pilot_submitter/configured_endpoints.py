@@ -1,8 +1,9 @@
 """Makes the endpoints of computing elements from the configuration: one dispatcher for this machine, and one for each other element."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints, EndpointSettings
 from services.pilot_submitter.config import (
@@ -22,6 +23,7 @@ from wms.dispatch.agent_file import AgentFile
 from wms.dispatch.arc import ArcDispatcher
 from wms.dispatch.arc_rest import ArcEndpoint
 from wms.dispatch.bubblewrap import Bubblewrap
+from wms.dispatch.confinement import SECRETS, Confinement, own_programs
 from wms.dispatch.forwarding import HostRequestTerms
 from wms.dispatch.htcondor import CondorPool, HTCondorDispatcher
 from wms.dispatch.local import LocalDispatcher, agent_argv
@@ -36,7 +38,9 @@ from wms.ids import CeId
 
 PROXIES = ("HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy")
 """The environment variables that name the proxy by which a machine reaches the gateway."""
-PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "WMS_SYSTEM", "WMS_AGENT_CACHE", *PROXIES)
+PASSED_ON = (
+    "PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "CUDA_VISIBLE_DEVICES", "WMS_SYSTEM", "WMS_AGENT_CACHE", *PROXIES
+)  # fmt: skip
 """The environment variables that pilots on this machine inherit from the service."""
 LSF_PROFILE = ("LSF_ENVDIR", "LSF_SERVERDIR", "LSF_BINDIR", "LSF_LIBDIR", "LD_LIBRARY_PATH")
 """The environment variables of LSF's profile, which its tools need."""
@@ -51,12 +55,49 @@ def configured_endpoints_of(config: Config, environment: Mapping[str, str]) -> C
     """
     passed = {name: environment[name] for name in PASSED_ON if name in environment}
     place = Path(config.pilots.directory)
-    local = LocalDispatcher(place, _shared_agent([], config.pilots, place), passed)
+    agent = _shared_agent([], config.pilots, place)
+    local = LocalDispatcher(place, agent, passed, confinement_of(config, agent))
     endpoints = list(_configured(config, environment))
     places = [endpoint.place for endpoint in endpoints]
     if twice := next((place for place in places if places.count(place) > 1), None):
         raise Rejected("CONFIG_INVALID", f"the element {twice[1]} of {twice[0]} is configured twice")
-    return CeEndpoints(local, time.monotonic, endpoints, local_sites=config.pilots.local_sites)
+    terms = EndpointSettings(direct_trusted=tuple(config.pilots.direct_trusted))
+    return CeEndpoints(
+        local, time.monotonic, endpoints, local_sites=config.pilots.local_sites, local_terms=terms
+    )
+
+
+def confinement_of(config: Config, agent: Sequence[str]) -> Confinement:
+    """Return the confinement of pilots on this machine, whose command line is `agent`.
+
+    It hides all pilots' directories, the keys, the sandbox store and directories with credentials. Pilots that use Kafka reach
+    more than that, so they are trusted and not confined.
+    """
+    pilots, store = config.pilots, urlsplit(config.sandboxes.url)
+    secrets = [str(Path.home() / name) for name in SECRETS]
+    hidden = [*pilots.hidden, pilots.directory, pilots.keys, *secrets]
+    if store.scheme == "file":
+        hidden.append(unquote(store.path))
+    transfers = config.transfers
+    identity, s3 = transfers.identity, transfers.s3
+    files = [
+        transfers.catalogue,
+        identity.proxy_file,
+        identity.token_file,
+        identity.authorities,
+        s3.credentials_file,
+    ]
+    return Confinement(
+        mode=pilots.isolation if pilots.link == "gateway" else "none",
+        hidden=tuple(str(Path(each).absolute()) for each in hidden),
+        shown=tuple(
+            each
+            for each in (*own_programs(), *agent, *files)
+            if Path(each).is_absolute() and Path(each).exists()
+        ),
+        shared=tuple(transfers.access.directories),
+        lifeline=pilots.lifeline,
+    )
 
 
 def _configured(config: Config, environment: Mapping[str, str]) -> Iterator[CeEndpoint]:
@@ -126,6 +167,7 @@ def _terms(
         transfers=settings.transfers,
         follow_every_seconds=settings.follow_every_seconds,
         link=settings.link,
+        direct_trusted=tuple(settings.direct_trusted),
     )
 
 

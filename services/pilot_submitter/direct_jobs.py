@@ -48,6 +48,8 @@ AT_ONCE = 500
 HELD_SECONDS = 30.0
 """Seconds of silence of the instance that holds a job, after which another one takes the job over."""
 ASK_AGAIN_SECONDS = 5.0
+DIRECT = "direct"
+"""What is reported as the isolation of a job that is sent directly: it has none."""
 MARGIN_SECONDS = 10.0
 """Seconds by which the batch job's copy of its lease ends before the lease: shared file systems show changes late.
 
@@ -194,6 +196,7 @@ class DirectJobs:
             pilot_id=job.pilot_id,
             slots=job.slots,
             busy=job.slots,
+            isolation=DIRECT,
             **parts,  # type: ignore[arg-type]
         )
         await self._sender.send(reports.TOPIC, job.pilot_id, encode(report), self._token(job))

@@ -9,6 +9,7 @@ from wms.dispatch.port import PilotSighting
 from wms.errors import Rejected
 from wms.job.job import TEXT_LIMIT, Outcome
 from wms.job.reasons import Code
+from wms.job.signal_words import EXIT_CODE_OF_SIGNAL, signal_hint, signal_name
 from wms.jobdesc.description import JobDescription, SandboxRef
 from wms.messages.reports import Result, Usage
 from wms.transfer import SandboxStore, keep, select
@@ -84,8 +85,9 @@ def _by_exit_code(code: int, description: JobDescription) -> DirectVerdict:
         return DirectVerdict(
             "failed", Code.NOT_STARTED, f"{description.executable} could not be started (exit code {code})"
         )
-    if code > 128:
-        return DirectVerdict("failed", Code.SIGNAL, f"ended by signal {code - 128}")
+    if code > EXIT_CODE_OF_SIGNAL:
+        number = code - EXIT_CODE_OF_SIGNAL
+        return DirectVerdict("failed", Code.SIGNAL, f"ended by {signal_name(number)}{signal_hint(number)}")
     return DirectVerdict("failed", Code.EXIT_CODE, f"exit code {code}")
 
 
@@ -129,12 +131,12 @@ def result_of(
 
 
 def refused_input(job: DirectJob, fault: Rejected) -> Result:
-    """Return the result of a job that failed before its start because its inputs cannot be had; `fault` is the reason."""
+    """Return the result of a job that failed before its start because its inputs cannot be had or are too large; `fault` is the reason."""
     return Result(
         job_id=job.job_id,
         epoch=job.epoch,
         outcome="failed",
-        code=Code.INPUT_FAILED,
+        code=Code.DISK_LIMIT if fault.code == Code.DISK_LIMIT else Code.INPUT_FAILED,
         text=str(fault)[:TEXT_LIMIT],
         began=False,
     )

@@ -7,6 +7,7 @@ from wms.dispatch.port import Dispatcher
 from wms.errors import Rejected
 from wms.jobdesc.description import JobDescription
 from wms.jobdesc.staged_file import InputFile, OutputFile
+from wms.transfer import selects
 from wms.transfer.access_rules import AccessRules
 from wms.transfer.file_url import FileUrl
 
@@ -39,7 +40,9 @@ def staged_files(description: JobDescription, dispatcher: Dispatcher, access: Ac
         raise _refused(NOT_STAGED)
     return StagedFiles(
         inputs=tuple(_input(each, dispatcher, access) for each in description.inputs),
-        outputs=tuple(one for each in description.outputs for one in _outputs(each, dispatcher, access)),
+        outputs=tuple(
+            one for each in description.outputs for one in _outputs(each, description, dispatcher, access)
+        ),
         success_exit_codes=tuple(description.success_exit_codes),
     )
 
@@ -54,7 +57,10 @@ def _input(file: InputFile, dispatcher: StagingDispatcher, access: AccessRules) 
     )
 
 
-def _outputs(file: OutputFile, dispatcher: StagingDispatcher, access: AccessRules) -> Iterator[StagedOutput]:
+def _outputs(
+    file: OutputFile, description: JobDescription, dispatcher: StagingDispatcher, access: AccessRules
+) -> Iterator[StagedOutput]:
+    kept = any(selects(each, file.name) for each in description.output_sandbox)
     if file.optional:
         raise _refused(
             f"its output {file.name} is optional, and the middleware there fails a job that lacks it"
@@ -62,7 +68,7 @@ def _outputs(file: OutputFile, dispatcher: StagingDispatcher, access: AccessRule
     for url in file.targets:
         if fault := _fault(file.name, url, "", dispatcher, access):
             raise _refused(f"its output {file.name}: {fault}")
-        yield StagedOutput(name=file.name, url=url)
+        yield StagedOutput(name=file.name, url=url, kept=kept)
 
 
 def _fault(name: str, url: str, checksum: str, dispatcher: StagingDispatcher, access: AccessRules) -> str:

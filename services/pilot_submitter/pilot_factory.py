@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from services.pilot_submitter.ce_endpoints import CeEndpoint
 from services.pilot_submitter.config import Config, PilotFactorySettings
@@ -11,6 +12,7 @@ from wms.auth.keys import SigningKey
 from wms.auth.orders import OrderKeys, PilotCredential
 from wms.auth.principal import Right
 from wms.auth.token import Claims, mint
+from wms.broker.start_window import StartWindow
 from wms.bus.kafka import KafkaSettings
 from wms.db import pilot, pilot_secret
 from wms.db.database import Transaction
@@ -21,7 +23,7 @@ from wms.files import Table, to_toml
 from wms.messages.site_inbox import TokenRenewal
 from wms.provisioning.purpose import Purpose
 from wms.runtime import clock
-from wms.runtime.pilot_config import GatewayAccess
+from wms.runtime.pilot_config import GatewayAccess, SandboxSettings
 from wms.site import ComputingElement, ad_of
 from wms.transfer.movers import TransferSettings
 
@@ -43,9 +45,16 @@ class PilotFactory:
         self._kafka: KafkaSettings = config.kafka
         self._gateway: GatewayAccess = gateway_access(config.gateway)
         self._transfers = config.transfers
-        self._sandboxes = store_access(
-            config.pilots.sandboxes_url or config.sandboxes.url, config.pilots.sandboxes_authorities
-        )
+        self._stores: dict[Link, SandboxSettings] = {
+            "kafka": store_access(
+                config.pilots.sandboxes_url or config.sandboxes.url, config.pilots.sandboxes_authorities
+            ),
+            # A pilot with a gateway needs no other way to anything.
+            "gateway": store_access(
+                config.pilots.sandboxes_url or config.gateway.url,
+                config.pilots.sandboxes_authorities or config.gateway.authorities,
+            ),
+        }
         self._log_level = config.log.level
         self._key = key
         self._orders = orders
@@ -84,11 +93,15 @@ class PilotFactory:
         endpoint: CeEndpoint,
         request: Request | None = None,
         purpose: Purpose = Purpose(),  # noqa: B008 - a value that never changes
+        *,
+        window: StartWindow | None = None,
+        first_hosts: Sequence[str] = (),
     ) -> PilotRequest:
         """Return the order by which the dispatcher of `endpoint` submits one pilot to `element`.
 
         It contains the pilot's token and key, or a one-time secret if the pilot uses a gateway. `request` is what the pilot
         requests of the batch system; None: what is usual at the endpoint. `purpose` describes the jobs that it is for.
+        `window` is when the program of its job may start; None: at any time. Replicas on `first_hosts` are fetched first.
         """
         request = request or endpoint.request(element)
         return PilotRequest(
@@ -96,7 +109,7 @@ class PilotFactory:
             site=sent.site,
             ce=sent.ce,
             slots=sent.slots,
-            config=self._config(sent, element, endpoint, request.memory_mb),
+            config=self._config(sent, element, endpoint, request, window=window, first_hosts=first_hosts),
             token=self._secret_file(sent),
             request=request,
             policy=policy_of(sent.vo, request, purpose),
@@ -143,7 +156,16 @@ class PilotFactory:
         idle = self._pilots.idle_seconds
         return idle if sent.job_id is None else max(idle, BOUND_IDLE_SECONDS)
 
-    def _config(self, sent: NewPilot, element: ComputingElement, endpoint: CeEndpoint, memory_mb: int) -> str:
+    def _config(
+        self,
+        sent: NewPilot,
+        element: ComputingElement,
+        endpoint: CeEndpoint,
+        request: Request,
+        *,
+        window: StartWindow | None,
+        first_hosts: Sequence[str],
+    ) -> str:
         node = sent.resource.node if sent.resource else ()
         # Its dispatcher adds the paths of its token and its jobs.
         return to_toml(
@@ -157,17 +179,19 @@ class PilotFactory:
                     "most_jobs": 0 if sent.job_id is None else 1,
                     "idle_seconds": self._idle_seconds(sent),
                     "grace_seconds": self._pilots.grace_seconds,
+                    "stop_seconds": self._pilots.stop_seconds,
+                    "grace_most_seconds": self._pilots.grace_most_seconds,
                     "lifetime_seconds": self.lifetime_seconds(endpoint),
-                    # A lock file is meaningful on its own machine alone.
                     "isolation": self._pilots.isolation,
                     "cgroups": self._pilots.cgroups,
                     "hidden": self._pilots.hidden,
-                    "lifeline": self._pilots.lifeline if endpoint.is_local else "",
+                    "walltime_seconds": request.walltime_seconds,
+                    **_starts(window),
                 },
                 "resource": {
                     "setup": element.setup,
                     "cpu_time": element.max_cpu_time,
-                    "memory_mb": memory_mb,
+                    "memory_mb": request.memory_mb,
                     "platforms": list(element.platforms),
                     "tags": list(element.tags),
                     "required_tags": list(element.required_tags),
@@ -179,7 +203,7 @@ class PilotFactory:
                 "resource.node": {
                     name: list(value) if isinstance(value, tuple) else value for name, value in node
                 },
-                **_tables(self.transfers(endpoint)),
+                **_tables(_fetching(self.transfers(endpoint), first_hosts)),
                 "sandboxes": self._store(endpoint),
                 **self._way(sent.link),
                 "log": {"level": self._log_level},
@@ -188,7 +212,7 @@ class PilotFactory:
 
     def _store(self, endpoint: CeEndpoint) -> Table:
         """Return the `[sandboxes]` table of a pilot's configuration: how pilots of an endpoint reach the sandbox store."""
-        table: Table = msgspec.to_builtins(endpoint.terms.sandboxes or self._sandboxes)
+        table: Table = msgspec.to_builtins(endpoint.terms.sandboxes or self._stores[self.link(endpoint)])
         return table
 
     def _way(self, link: Link) -> dict[str, Table]:
@@ -212,6 +236,22 @@ def policy_of(vo: str, request: Request, purpose: Purpose) -> JobPolicy:
         memory_mb=request.memory_mb or purpose.memory_mb,
         hosts=purpose.requirements,
     )
+
+
+def _starts(window: StartWindow | None) -> Table:
+    """Return the settings of a pilot that tell when the program of its job may start; empty without a window."""
+    if window is None:
+        return {}
+    # A start that has passed is left out, so that no node whose clock is slow waits for it.
+    ends = {
+        "earliest_start": window.earliest if window.earliest > clock.now() else None,
+        "latest_start": window.latest,
+    }
+    return {name: moment.isoformat() for name, moment in ends.items() if moment is not None}
+
+
+def _fetching(settings: TransferSettings, first_hosts: Sequence[str]) -> TransferSettings:
+    return replace(settings, first_hosts=list(first_hosts)) if first_hosts else settings
 
 
 def _tables(settings: TransferSettings) -> dict[str, Table]:

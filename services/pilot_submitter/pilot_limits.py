@@ -1,12 +1,15 @@
-"""Counts pilots that are about to be sent against the limits on pilots that their elements' ads state."""
+"""The limits on pilots that ads state: lowers elements to them, and counts pilots that are about to be sent against them."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec.structs import replace
 
 from wms.db import limit
 from wms.db.database import Transaction
-from wms.db.pilot import NewPilot
+from wms.db.pilot import EqualPilots, NewPilot
 from wms.ids import CeId
+from wms.site import ComputingElement
 
 
 async def let_come(tx: Transaction, sent: Sequence[NewPilot]) -> list[NewPilot]:
@@ -22,3 +25,18 @@ async def let_come(tx: Transaction, sent: Sequence[NewPilot]) -> list[NewPilot]:
         if place not in granted or left[place] >= 0:
             kept.append(each)
     return kept
+
+
+def lowered(
+    elements: Mapping[CeId, ComputingElement], alive: Iterable[EqualPilots], left: Mapping[CeId, int]
+) -> list[ComputingElement]:
+    """Return the elements with their limits on pilots lowered to those alive and those that their ads still allow (`left`)."""
+    there: Counter[CeId] = Counter()
+    for supply in alive:
+        there[CeId(supply.site, supply.ce)] += supply.pilots
+    return [
+        each
+        if left.get(place, 0) <= 0
+        else replace(each, max_pilots=min(each.pilot_limit, there[place] + left[place]))
+        for place, each in elements.items()
+    ]

@@ -196,7 +196,8 @@ def _judge(endpoint: CeEndpoint, pilots: Sequence[LivePilot], news: Sequence[Pil
     `news` are the element's reports of changed states. A pilot that never arrived there is no failure of the endpoint.
     """
     seen = {each.pilot_id for each in pilots if each.seen_at is not None}
-    arrived = {each.pilot_id for each in pilots if each.state != "Submitting"}
+    # What we cancelled is no fault of the element.
+    arrived = {each.pilot_id for each in pilots if each.state != "Submitting" and not each.cancelled}
     if seen:
         endpoint.served()
     elif died := [each for each in news if each.state in ("Failed", "Aborted") and each.pilot_id in arrived]:

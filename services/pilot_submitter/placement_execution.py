@@ -10,9 +10,10 @@ from typing import NamedTuple
 import structlog
 from msgspec.structs import replace
 
-from services.pilot_submitter.bound_pilot import bound_pilot, purpose_of, request_of
+from services.pilot_submitter.bound_pilot import bound_pilot, purpose_of, request_of, window_of
 from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints
 from services.pilot_submitter.direct_staging import direct_fault
+from services.pilot_submitter.direct_trust import distrust_words, trusts
 from services.pilot_submitter.element_calls import ElementCalls
 from services.pilot_submitter.pilot_factory import PilotFactory
 from services.pilot_submitter.pilot_limits import let_come
@@ -139,8 +140,12 @@ class Placing:
         endpoint = self._endpoints.to(placed.site, placed.ce, element.dispatcher) if element else None
         if element is None or endpoint is None or placed.job_id not in work:
             return failure(placed, PlacementFault.NO_ELEMENT, "it is not advertised, or no way leads to it")
-        if placed.dispatch == "direct" and (fault := self._direct_fault(work[placed.job_id], endpoint)):
-            return failure(placed, PlacementFault.NO_ELEMENT, fault)
+        if placed.dispatch == "direct":
+            required = work[placed.job_id].requirements
+            if not trusts(endpoint.terms.direct_trusted, required):
+                return failure(placed, PlacementFault.NOT_TRUSTED, distrust_words(required))
+            if fault := self._direct_fault(work[placed.job_id], endpoint):
+                return failure(placed, PlacementFault.NO_ELEMENT, fault)
         if not endpoint.open:
             return failure(placed, PlacementFault.UNREACHABLE, endpoint.why_shut)
         return self._outgoing(placed, work[placed.job_id], element, endpoint)
@@ -156,7 +161,9 @@ class Placing:
         if placed.dispatch == "pilot":
             new = replace(new, link=self._maker.link(endpoint))
         request = request_of(placed, work, element, endpoint)
-        order = self._maker.order(new, element, endpoint, request, purpose_of(work.requirements))
+        purpose, window = purpose_of(work.requirements), window_of(work)
+        hosts = placed.predicted.get("hosts", ())
+        order = self._maker.order(new, element, endpoint, request, purpose, window=window, first_hosts=hosts)
         return OutgoingPilot(placed, new, order, endpoint)
 
     async def _send(self, endpoint: CeEndpoint, pilots: Sequence[OutgoingPilot]) -> None:

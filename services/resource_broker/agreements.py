@@ -1,12 +1,15 @@
 """The messages to sites by which the resource broker asks for reservations (agreements) for jobs, confirms and cancels them."""
 
 from collections.abc import Collection, Iterable, Sequence
+from datetime import timedelta
+from math import ceil
 
 import msgspec
 
 from services.resource_broker.brokered_jobs import BrokeredJob
 from services.resource_broker.next_step import AgreementRequest
 from wms.db.database import Transaction
+from wms.dispatch.reservation import LATE_SECONDS, STARTING_SECONDS
 from wms.ids import AgreementId
 from wms.messages.agreements import OFFERS_TOPIC, Cancel, Confirm, Reserve
 from wms.messages.replies import RankedElement
@@ -28,6 +31,9 @@ def request(
 
 def _offer(job: BrokeredJob, each: AgreementRequest, lifetime_seconds: float) -> Reserve:
     owner, group, vo = job.record.identity
+    window = job.facts.window
+    # The program starts in the job's window, so the reservation, in which its files are fetched first, begins so much earlier.
+    fetching = timedelta(seconds=0.0 if each.start else each.fetching_seconds)
     return Reserve(
         agreement_id=AgreementId(each.agreement_id),
         job_id=job.record.job_id,
@@ -37,23 +43,30 @@ def _offer(job: BrokeredJob, each: AgreementRequest, lifetime_seconds: float) ->
         site=each.place.site,
         ce=each.place.ce,
         cpus=job.description.min_processors or job.description.processors or 1,
-        duration_seconds=min(_duration(job) + each.moving_seconds, LONGEST_SECONDS),
-        earliest_start=each.start or job.facts.window.earliest,
-        latest_start=job.facts.window.latest,
+        duration_seconds=_reserved(_duration(job) + each.moving_seconds),
+        earliest_start=each.start or window.earliest - fetching,
+        latest_start=window.latest and window.latest - fetching,
         flexible=each.start is None and _is_flexible(job),
         expires_in_seconds=lifetime_seconds,
     )
 
 
-def with_moving(wanted: AgreementRequest, ranking: Iterable[RankedElement]) -> AgreementRequest:
+def with_moving(
+    wanted: AgreementRequest, ranking: Iterable[RankedElement], dispatch: str
+) -> AgreementRequest:
     """Return a request with the seconds to reserve for moving the job's files to and from its element.
 
     They are the upper prediction in `ranking`, which is enough in nine of ten cases. The pilot moves the files within its
-    reservation, so that these seconds must be reserved too.
+    reservation, so that these seconds must be reserved too. For a job that is sent directly the middleware fetches them before.
     """
-    there = (each for each in ranking if (each.site, each.ce) == wanted.place)
-    parts = (part for each in there for part in each.parts if part.part in ("stage_in", "stage_out"))
-    return msgspec.structs.replace(wanted, moving_seconds=float(sum(part.high for part in parts)))
+    there = [each for each in ranking if (each.site, each.ce) == wanted.place]
+    high = {part.part: float(part.high) for each in there for part in each.parts}
+    fetching = high.get("stage_in", 0.0)
+    return msgspec.structs.replace(
+        wanted,
+        moving_seconds=fetching + high.get("stage_out", 0.0),
+        fetching_seconds=0.0 if dispatch == "direct" else fetching,
+    )
 
 
 def _is_flexible(job: BrokeredJob) -> bool:
@@ -65,6 +78,15 @@ def _duration(job: BrokeredJob) -> float:
     said = job.description
     seconds = said.wall_time or said.cpu_time / max(1, said.processors)
     return min(max(1.0, float(seconds)), LONGEST_SECONDS)
+
+
+def _reserved(seconds: float) -> float:
+    """Return the seconds to reserve for a program and its files that take `seconds`, with the pilot's own and in whole minutes.
+
+    A pilot requests whole minutes that end within its reservation, and the program must have all its time in them.
+    """
+    pilot = ceil((seconds + STARTING_SECONDS) / 60) * 60.0
+    return min(pilot + LATE_SECONDS, LONGEST_SECONDS)
 
 
 def confirm(tx: Transaction, jobs: Sequence[tuple[BrokeredJob, Collection[str]]]) -> None:

@@ -21,6 +21,8 @@ from wms.why.notices import why_shut
 TRIED = "PLACEMENT_FAILED: it was placed there before, and did not start"
 REJECTED_KEPT = 200
 """The most elements that do not fit that a job's stored ranking lists after those that fit. Others are left out."""
+HOSTS_KEPT = 100
+"""The most storage hosts that a job's stored ranking lists for an element."""
 REASONS_KEPT = 20
 """The most reasons why an element does not fit that a job's stored ranking lists for it. Others are left out."""
 
@@ -77,6 +79,7 @@ def job_to_place(job: BrokeredJob) -> JobToPlace:
         outputs=tuple(FileToMove(name=each.name, urls=each.targets) for each in said.outputs),
         earliest_start=job.facts.window.earliest,
         latest_start=job.facts.window.latest,
+        stages_ahead=said.dispatch == "direct",
     )
     if wishes is None:
         return told
@@ -110,6 +113,7 @@ def _element(each: RankedCandidate, job: JobToPlace) -> RankedElement:
         high=aim.high,
         parts=_parts(each.time),
         reasons=(each.reason, *each.time.remarks)[:REASONS_KEPT],
+        hosts=each.time.hosts[:HOSTS_KEPT],
     )
 
 

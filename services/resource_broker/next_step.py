@@ -88,6 +88,8 @@ class AgreementRequest(msgspec.Struct, frozen=True):
     """The earliest start to ask for; the site may not move the reservation then. None: the job's own window of starts applies."""
     moving_seconds: float = 0.0
     """The seconds to reserve for moving the job's files, in addition to the time for which its program runs."""
+    fetching_seconds: float = 0.0
+    """Those of them in which its files are fetched, before its program starts."""
 
 
 class ChosenElement(msgspec.Struct, frozen=True):

@@ -45,7 +45,7 @@ async def carry_out(
     agreements.request(
         tx,
         [
-            (each, agreements.with_moving(one, step.ranking or ()))
+            (each, agreements.with_moving(one, step.ranking or (), each.description.dispatch))
             for each, step in steps.values()
             for one in step.requests
         ],
@@ -216,7 +216,13 @@ def _placement(each: BrokeredJob, chosen: ChosenElement) -> NewPlacement:
 
 def _predicted(element: RankedElement) -> dict[str, object]:
     parts = {each.part: msgspec.to_builtins(each) for each in element.parts}
-    return {"seconds": element.seconds, "low": element.low, "high": element.high, "parts": parts}
+    whole: dict[str, object] = {
+        "seconds": element.seconds,
+        "low": element.low,
+        "high": element.high,
+        "parts": parts,
+    }
+    return {**whole, "hosts": element.hosts} if element.hosts else whole
 
 
 def predictions(each: BrokeredJob, chosen: ChosenElement) -> list[NewPrediction]:

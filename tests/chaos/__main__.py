@@ -29,9 +29,10 @@ def main() -> int:
         "--expensive", action="store_true", help="beside it a user who submits what is expensive to read"
     )
     parser.add_argument(
-        "--pilots-over-https",
-        action="store_true",
-        help="pilots reach the services through the gateway alone, which is killed as well",
+        "--link",
+        choices=("gateway", "kafka"),
+        default="gateway",
+        help="how pilots reach the services",
     )
     parser.add_argument("--keep", action="store_true", help="leave the directory there even if all held")
     options = parser.parse_args()
@@ -49,7 +50,7 @@ def main() -> int:
         who=options.only,
         fuzz_rate=options.fuzz,
         is_expensive=options.expensive,
-        pilots_over_https=options.pilots_over_https,
+        link=options.link,
     )
     out = asyncio.run(one.run())
     sys.stdout.write(out.text() + "\n")

@@ -28,6 +28,7 @@ from wms.embedded.server import Server
 from wms.embedded.supervisor import Supervisor
 from wms.embedded.system import System
 from wms.errors import Rejected
+from wms.files import Value
 
 LEASE_SECONDS, OFFER_SECONDS = 12.0, 6.0
 SLOTS = 16
@@ -127,16 +128,13 @@ class Outcome(msgspec.Struct, kw_only=True):
 
 
 @contextlib.asynccontextmanager
-async def quick_system(
-    root: Path, *, durable: bool = False, isolation: str = "none", pilots_over_https: bool = False
-) -> AsyncIterator[System]:
-    """Bring a system with quick leases up, and down again."""
+async def quick_system(root: Path, *, durable: bool = False, **pilots: Value) -> AsyncIterator[System]:
+    """Bring a system with quick leases up, and down again. `pilots` are settings of the pilot submitter."""
     system = System(
         root,
         slots=SLOTS,
         durable=durable,
-        pilots={"isolation": isolation},
-        pilots_over_https=pilots_over_https,
+        pilots={"isolation": "none", **pilots},
     )
     system.supervisor = _Quick(system.layout.root)
     async with system:
@@ -162,10 +160,10 @@ class Run:
         who: Sequence[str] = VICTIMS,
         fuzz_rate: float = 0.0,
         is_expensive: bool = False,
-        pilots_over_https: bool = False,
+        link: str = "gateway",
     ) -> None:
         self._root = root
-        self._pilots_over_https = pilots_over_https
+        self._link = link
         self._victims = who
         self._rng = random.Random(seed)
         self._wanted = (jobs, kills, seconds)
@@ -183,7 +181,7 @@ class Run:
         self.log.touch()
         payload = self._root / "payload.sh"
         payload.write_text(executions.PAYLOAD, "ascii")
-        async with quick_system(self._root / "system", pilots_over_https=self._pilots_over_https) as system:
+        async with quick_system(self._root / "system", link=self._link) as system:
             assert system.facts is not None
             url = system.facts.postgres_url
             await self._submit_and_kill(system, url, payload)

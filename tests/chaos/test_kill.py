@@ -18,7 +18,7 @@ async def test_every_kind_of_process_is_killed_in_turn_and_nothing_is_lost_or_ru
     tmp_path: Path, link: str
 ) -> None:
     kills = 4 * len(VICTIMS)
-    out = await Run(tmp_path, seed=SEED, jobs=2_000, kills=kills, pilots_over_https=link == "gateway").run()
+    out = await Run(tmp_path, seed=SEED, jobs=2_000, kills=kills, link=link).run()
     print(out.text())
     assert out.ok, out.text()
     assert out.jobs >= 2_000

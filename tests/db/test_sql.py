@@ -1,6 +1,7 @@
 """Every named block of SQL: prepared against the real schema, used exactly once, and quick where it is hot."""
 
 import ast
+import re
 from pathlib import Path
 
 import asyncpg
@@ -47,6 +48,32 @@ def used_names(module: Path) -> list[str]:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_each_block_is_used_exactly_once(path: Path) -> None:
     assert sorted(used_names(path.with_suffix(".py"))) == sorted(Blocks(path))
+
+
+OFFERS_TOO = {
+    ("pilot", "of_job"): "the pilots to which a job was ever given",
+    ("retention", "forget_jobs"): "deletes them",
+    ("retention", "forget_rows"): "deletes them",
+    ("timeline", "of_ranges"): "asks when a job was first offered",
+}
+"""Blocks that read attempts and mean withdrawn offers, too, with the reason."""
+
+
+def test_a_withdrawn_offer_counts_as_no_attempt() -> None:
+    """Whatever reads attempts leaves offers out, or asks for what an offer cannot have: a start, an output, another outcome."""
+    told = (
+        "<> 'withdrawn'",
+        "distinct from 'withdrawn'",
+        "started_at is not null",
+        "output_sha256 is not null",
+    )
+    reads = re.compile(r"\b(?:from|join) (?:ended_)?attempt\b(?! using)")
+    found = {
+        (noun, name)
+        for noun, name, text in blocks()
+        if reads.search(text) and not any(each in text for each in told) and "outcome in (" not in text
+    }
+    assert found == set(OFFERS_TOO)
 
 
 HOT = {

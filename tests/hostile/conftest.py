@@ -7,6 +7,7 @@ import pytest_asyncio
 
 from tests.chaos.run import quick_system
 from tests.hostile.innocent import Innocent
+from tests.hostile.loops import kept_free
 from tests.hostile.target import Target, attacked
 from wms.audit import audit
 from wms.client import Client
@@ -21,7 +22,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def target(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Target]:
+async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Target]:
     """Yield a running system; after the last attack its audit must hold."""
     root = tmp_path_factory.mktemp("hostile")
     async with quick_system(root, isolation="auto") as system, attacked(system) as target:
@@ -30,10 +31,17 @@ async def target(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Targ
     assert report.ok, report.text()
 
 
+@pytest_asyncio.fixture(loop_scope="session")
+async def target(running: Target) -> AsyncIterator[Target]:
+    """Yield the system for one attack, which may neither keep a service's event loop nor end a service."""
+    async with kept_free(running):
+        yield running
+
+
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def innocent(target: Target) -> AsyncIterator[Innocent]:
+async def innocent(running: Target) -> AsyncIterator[Innocent]:
     """Yield the user whose jobs run beside each attack, with what they usually take."""
-    async with Client.connect(target.settings(Innocent.owner)) as client:
-        innocent = Innocent(client, target)
+    async with Client.connect(running.settings(Innocent.owner)) as client:
+        innocent = Innocent(client, running)
         await innocent.learn_usual()
         yield innocent

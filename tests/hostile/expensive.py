@@ -18,7 +18,7 @@ PAUSE_SECONDS = 5.0
 _encoder = msgspec.json.Encoder()
 
 
-def requirements(n: int, size: int = 16_000) -> str:
+def requirements(n: int, size: int = 3_900) -> str:
     """Return an expression of about `size` characters, another one for each `n`."""
     terms: list[str] = []
     length = 0

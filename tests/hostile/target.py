@@ -36,6 +36,8 @@ class Target:
     def __init__(self, system: System, kafka: Kafka) -> None:
         self.system = system
         self.kafka = kafka
+        self.frozen: set[str] = set()
+        """The services that tests have frozen, which their supervisor may replace."""
         self._tokens = itertools.count(1)
 
     @property

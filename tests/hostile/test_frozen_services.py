@@ -45,6 +45,7 @@ def frozen(target: Target, name: str) -> Iterator[None]:
     """Stop the process of a service, and let it go on after the body."""
     pid = target.system.supervisor.pid_of(name)
     assert pid is not None
+    target.frozen.add(name)
     os.kill(pid, signal.SIGSTOP)
     try:
         yield

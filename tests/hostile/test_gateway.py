@@ -50,12 +50,12 @@ class Gate:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def remote(target: Target) -> AsyncIterator[Innocent]:
+async def remote(running: Target) -> AsyncIterator[Innocent]:
     """Yield an innocent user who comes through the gateway."""
-    settings = target.settings(Innocent.owner)
-    gateway = GatewayAddress(url=target.system.gateway_url)
+    settings = running.settings(Innocent.owner)
+    gateway = GatewayAddress(url=running.system.gateway_url)
     async with Client.connect(msgspec.structs.replace(settings, gateway=gateway)) as client:
-        innocent = Innocent(client, target)
+        innocent = Innocent(client, running)
         await innocent.learn_usual()
         yield innocent
 

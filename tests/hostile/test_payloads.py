@@ -103,7 +103,7 @@ async def test_what_a_payload_fills_or_leaves_behind_is_bounded_and_named(
                 "leave behind": attack(payloads.LEAVE_BEHIND, tag),
                 "fill disk": attack(payloads.FILL_DISK, tag, disk_mb=40),
                 "fill memory": attack(payloads.FILL_MEMORY, tag, memory_mb=150),
-                "ignore signals": attack(payloads.IGNORE_SIGNALS, tag, wall_time=2),
+                "ignore signals": attack(payloads.IGNORE_SIGNALS, tag, wall_time=2, grace_time=1),
                 "flood": attack(payloads.FLOOD, tag, wall_time=2, stdout_limit=KEPT_BYTES, stderr_limit=KEPT_BYTES),
             },
         )  # fmt: skip
@@ -228,7 +228,7 @@ def _places(target: Target) -> list[Path]:
 
 
 def _directories(target: Target, job_id: int, below: str = "") -> list[Path]:
-    return list((target.root / "pilots").glob(f"*/jobs/{job_id}.*/{below}".rstrip("/")))
+    return list((target.root / "pilots").glob(f"*/own/jobs/{job_id}.*/{below}".rstrip("/")))
 
 
 async def _printed(client: Client, job: JobDetail, directory: Path) -> str:

@@ -15,6 +15,7 @@ import pytest_asyncio
 
 from tests.chaos.run import quick_system
 from tests.hostile.innocent import SAMPLES, Innocent
+from tests.hostile.loops import kept_free
 from tests.hostile.stream_attack import AttackedPilot, Wave
 from tests.hostile.target import Target, attacked
 from tests.waiting import eventually
@@ -86,7 +87,7 @@ async def over_https(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[
     """Yield a system whose pilots know the gateway alone; after the last attack its audit must hold."""
     root = tmp_path_factory.mktemp("hostile-https")
     async with (
-        quick_system(root, isolation="auto", pilots_over_https=True) as system,
+        quick_system(root, isolation="auto") as system,
         attacked(system) as target,
     ):
         yield target
@@ -109,7 +110,10 @@ async def user(over_https: Target) -> AsyncIterator[Innocent]:
 async def thief(over_https: Target) -> AsyncIterator[Thief]:
     connector = aiohttp.TCPConnector(limit=0)
     timeout = aiohttp.ClientTimeout(total=60)
-    async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session:
+    async with (
+        kept_free(over_https),
+        aiohttp.ClientSession(connector=connector, timeout=timeout) as session,
+    ):
         yield Thief(over_https, session)
 
 

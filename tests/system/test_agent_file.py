@@ -15,6 +15,7 @@ from deploy.agent_file.build import build
 from tests.waiting import eventually
 from wms.client import Client, JobDescription
 from wms.dispatch.agent_file import SHARED
+from wms.dispatch.local import OWN
 from wms.embedded.system import System
 from wms.files import Table
 from wms.job.state import State
@@ -50,7 +51,7 @@ async def test_jobs_run_by_pilots_that_have_one_file_and_http(
     root = tmp_path / "own"
     pilots: Table = {"agent_file": str(agent_file), "python": BARE, "idle_seconds": 300.0}
     async with (
-        System(root, postgres=database, slots=2, pilots=pilots, pilots_over_https=True) as system,
+        System(root, postgres=database, slots=2, pilots=pilots) as system,
         Client.connect(system.layout.root, timeout=120) as client,
     ):
         given = await client.upload({"given": b"hello from afar\n"})
@@ -62,7 +63,7 @@ async def test_jobs_run_by_pilots_that_have_one_file_and_http(
             assert (tmp_path / "out" / str(job_id) / "big.bin").stat().st_size == 3_000_000
         for place in system.layout.pilots.iterdir():
             if place.name != SHARED:
-                config = tomllib.loads((place / "config.toml").read_text())
+                config = tomllib.loads((place / OWN / "config.toml").read_text())
                 assert config["sandboxes"]["url"] == config["gateway"]["url"]
                 assert "kafka" not in config
         (pilot,) = agents(root)

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import csv
 import io
 import json
 import os
@@ -125,6 +126,12 @@ async def test_ids_are_on_standard_output_with_and_without_waiting(
     assert await shell.run("kill", ids) == 0
     assert await shell.run("wait", f"{ids},{10**9}") == 1
     assert "1 of the 3 ids are of no job that you may see" in shell.err
+    assert await shell.run("wait", "--group", "typo") == 3
+    assert "there is no job that this selects" in shell.err
+    assert await shell.run("jobs", "--group", "fits", "--format", "csv") == 0
+    header, *rows = csv.reader(shell.out.splitlines())
+    column = header.index("state")
+    assert [row[column] for row in rows] == ["Killed", "Killed"]
 
 
 @pytest.mark.parametrize("command", ["submit --wait -- true", "logs -f JOB"])

@@ -18,6 +18,7 @@ import pytest_asyncio
 from tests.waiting import eventually
 from wms.audit.auditor import audit
 from wms.client import Client, JobDescription, select
+from wms.dispatch.local import OWN
 from wms.embedded.system import System
 
 
@@ -25,7 +26,7 @@ from wms.embedded.system import System
 async def system(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[System]:
     root = tmp_path_factory.mktemp("https")
     pilots = {"idle_seconds": 60.0}
-    async with System(root, slots=4, durable=False, pilots_over_https=True, pilots=pilots) as made:
+    async with System(root, slots=4, durable=False, pilots=pilots) as made:
         yield made
 
 
@@ -53,7 +54,7 @@ async def _attempts(url: str, job_ids: Iterable[int]) -> int:
 
 
 def configurations(system: System) -> list[str]:
-    return [path.read_text() for path in system.layout.pilots.glob("*/config.toml")]
+    return [path.read_text() for path in system.layout.pilots.glob(f"*/{OWN}/config.toml")]
 
 
 async def test_jobs_run_in_pilots_that_know_nothing_of_the_broker(system: System, client: Client) -> None:

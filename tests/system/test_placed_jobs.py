@@ -15,6 +15,7 @@ from wms.db import ad, placement
 from wms.db.database import Database
 from wms.db.placement import NewPlacement, Placement
 from wms.embedded.system import System
+from wms.files import Table
 from wms.ids import JobId
 from wms.jobdesc.preferences import JobPreferences
 
@@ -25,9 +26,14 @@ HELLO = JobDescription(executable="/bin/sh", arguments=("-c", "echo hello; echo 
 async def system(
     tmp_path_factory: pytest.TempPathFactory, postgres_server: str, template: str
 ) -> AsyncIterator[System]:
+    pilots: Table = {"direct_trusted": ["local/user/*"]}
     async for database in fresh_database(postgres_server, template):
         own = System(
-            tmp_path_factory.mktemp("placed") / "own", postgres=database, slots=2, log_level="warning"
+            tmp_path_factory.mktemp("placed") / "own",
+            postgres=database,
+            slots=2,
+            log_level="warning",
+            pilots=pilots,
         )
         async with own as running:
             yield running

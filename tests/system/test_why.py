@@ -65,7 +65,7 @@ async def test_a_job_that_cannot_run_is_foreseen_explained_and_kept_out(running:
     assert "warning: NEVER_POSSIBLE: 1 job can never run as it is" in shell.err
     job = shell.out.strip()
 
-    assert await shell.run("why", job) == 0
+    assert await shell.run("why", job) == 0, shell.err
     assert f"job {job}: no computing element known could ever run it (NEVER_POSSIBLE)" in shell.out
     assert "memory 4000 MB instead of 8000 (12 slots at A)" in shell.out
     answer = await shell.json("why", job)

@@ -125,7 +125,7 @@ PILOTS = {
     "lingering_seconds": 30.0,
     "most": 32,
 }
-SERVICES = ("job_manager", "matcher")
+SERVICES = ("job_manager", "matcher", "gateway")
 
 
 @contextlib.asynccontextmanager
@@ -136,7 +136,7 @@ async def system_everywhere(
     slots: int = 4,
     policies: Mapping[str, Mapping[str, Any]] = {},
 ) -> AsyncIterator[System]:
-    """Bring a system up whose services get `environment` besides, and advertise `slots` at each site.
+    """Bring a system up whose job manager and matcher get `environment` besides, and advertise `slots` at each site.
 
     A Slurm site that has a policy - settings of its own - is advertised by an advertiser of its own, the others by this test.
     """
@@ -154,7 +154,7 @@ async def system_everywhere(
             assert system.facts is not None
             for name in SERVICES:
                 service = plan.service(name, system.facts)
-                service.environment |= environment
+                service.environment |= environment if name != "gateway" else {}
                 await system.supervisor.add(service)
             await _submitter(system, testbed, root)
             for site, policy in policies.items():
@@ -185,8 +185,6 @@ async def _station(system: System, testbed: Sites, place: Path, site: str, polic
     assert facts is not None
     told: dict[str, Any] = {
         "kafka": facts.kafka,
-        "postgres": {"url": facts.postgres_url},
-        "auth": {"jwks": str(facts.layout.jwks)},
         "advertising": {"token_file": str(facts.layout.site_token)},
         "slurm": [{"site": site, "configuration": str(testbed.slurm(site)), **policy}],
     }

@@ -28,7 +28,7 @@ join (
     select description_id, (select jsonb_object_agg(key, value) from jsonb_each(body::jsonb)
                             where key = any (array['setup', 'cpu_time', 'memory_mb', 'max_memory_mb',
                                 'disk_mb', 'sites', 'banned_sites', 'grid_ces', 'grid_middlewares', 'stations', 'platforms',
-                                'tags', 'container', 'network', 'processors', 'min_processors', 'max_processors', 'whole_node', 'job_type', 'pilot_types', 'submit_pools',
+                                'tags', 'container', 'network', 'processors', 'min_processors', 'max_processors', 'whole_node', 'gpus', 'job_type', 'pilot_types', 'submit_pools',
                                 'requirements', 'rank', 'attributes'])) as asked
     from description
 ) d using (description_id)
@@ -107,6 +107,9 @@ def _misplaced(
         # A brokered job's queue is its own, by a tag that nobody asks for.
         offered["tags"] = [tag for tag in offered.get("tags", ()) if tag != f"job:{row['job_id']}"]
         offered = {name: value for name, value in offered.items() if value}
+        # Earlier the largest segment held all longer jobs, too.
+        if offered.get("cpu_segment") == segments[-1] < wanted["cpu_segment"]:
+            wanted["cpu_segment"] = segments[-1]
         if wanted != offered:
             yield f"job {row['job_id']} and {row['jobs'] - 1} more ask for {wanted}, queue {row['tq_id']} is of {offered}"
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -45,6 +46,8 @@ NAMED = (
     "submit_pools", "pilot_types", "sites", "banned_sites", "grid_ces", "grid_middlewares", "platforms", "job_types", "tags",
 )  # fmt: skip
 """The fields of requirements that hold sets of names, which are compared without regard to case."""
+AS_WRITTEN = frozenset({"job_types", "tags"})
+"""The fields with names whose case expressions can tell apart. So they stand in the key of a queue as they are written."""
 
 
 def legal_moves() -> list[str]:
@@ -57,17 +60,17 @@ def legal_moves() -> list[str]:
     return moves
 
 
-def without_case(requirements: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the requirements with their sets of names in lower case, sorted and without duplicates."""
+def without_case(requirements: Mapping[str, Any], but: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """Return the requirements with their sets of names in lower case, except those in `but`, sorted and without duplicates."""
     return {
-        name: sorted({each.casefold() for each in value}) if name in NAMED else value
+        name: sorted({each.casefold() for each in value}) if name in NAMED and name not in but else value
         for name, value in requirements.items()
     }
 
 
 def queue_key(requirements: Mapping[str, Any]) -> bytes:
     """Return the key, a SHA-256 digest, that the task queue of these requirements must have."""
-    requirements = without_case(requirements)
+    requirements = without_case(requirements, AS_WRITTEN)
     kept = {name: requirements[name] for name in KEY_ORDER if requirements.get(name)}
     # Said whatever they are, even when empty.
     said = {name: requirements.get(name, "") for name in KEY_ORDER[:5]}
@@ -91,7 +94,7 @@ def asked(description: Mapping[str, Any], segments: tuple[int, ...]) -> dict[str
         "tags": _tags(description),
         **{name: bool(description.get(name)) for name in EXPRESSIONS},
     }
-    requirements["requirements"] |= bool(description.get("stations"))
+    requirements["requirements"] |= bool(description.get("stations") or description.get("gpus"))
     for field in ("grid_ces", "grid_middlewares", "platforms", "pilot_types", "submit_pools"):
         requirements[field] = _names(description.get(field, ()))
     banned = {site.casefold() for site in requirements["banned_sites"]}
@@ -104,7 +107,7 @@ def _segment(cpu_time: int, segments: tuple[int, ...]) -> int:
     for bound in segments:
         if cpu_time <= bound:
             return bound
-    return segments[-1]
+    return math.ceil(cpu_time / 3_600) * 3_600
 
 
 def _names(values: Any) -> list[str]:

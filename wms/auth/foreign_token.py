@@ -12,16 +12,11 @@ import msgspec
 
 from wms.auth import foreign_claims
 from wms.auth.foreign_claims import ForeignClaims
-from wms.auth.issuer_keys import ALGORITHMS, IssuerKey, IssuerKeys
-from wms.auth.principal import Principal
+from wms.auth.issuer_keys import ALGORITHMS, IssuerKeys
+from wms.auth.verified_token import VerifiedToken
 from wms.bounds import Name
 from wms.errors import Rejected
 
-LIFETIME_LIMIT: Final = 31 * 86_400
-"""The longest time in seconds from a token's issue to its expiry. A longer-lived token is refused.
-
-So no revocation needs to be stored for longer.
-"""
 UNREADABLE: Final = (jwt.PyJWTError, msgspec.ValidationError, ValueError, TypeError, RecursionError)
 """The classes of errors that reading a malformed token may raise."""
 
@@ -39,18 +34,6 @@ _REASONS: dict[type[BaseException], str] = {
     jwt.MissingRequiredClaimError: "it lacks a claim",
     msgspec.ValidationError: "it lacks a claim, or one is of the wrong type",
 }
-
-
-class VerifiedToken(msgspec.Struct, frozen=True):
-    """A token whose signature is valid: its bearer, when its validity begins, and the key that signed it.
-
-    `not_before` is in seconds since 1970.
-    """
-
-    principal: Principal
-    not_before: float
-    key: IssuerKey | None = None
-    """The trusted issuer's key that verified the token. None for tokens of this system, of payloads, and of issuers in the key file."""
 
 
 class _Issued(msgspec.Struct):
@@ -82,10 +65,8 @@ def verified(text: str, issuer: str, keys: IssuerKeys) -> VerifiedToken:
         claims = msgspec.convert(body, ForeignClaims)
     except UNREADABLE as error:
         raise _invalid(_REASONS.get(type(error), "it is no token of a user")) from None
-    if claims.exp - claims.iat > LIFETIME_LIMIT:
-        raise _invalid("it lives too long")
     bearer = foreign_claims.principal(claims, key.issuer, body, text.rpartition(".")[0].encode())
-    return VerifiedToken(bearer, max(claims.iat, claims.nbf), key)
+    return VerifiedToken(bearer, claims.iat, claims.nbf, key)
 
 
 def _key_name(text: str) -> str:

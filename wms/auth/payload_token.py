@@ -14,6 +14,7 @@ import msgspec
 
 from wms.auth.orders import OrderKeys, PilotKey
 from wms.auth.principal import NAME_MARK, Principal
+from wms.auth.verified_token import VerifiedToken
 from wms.bounds import EpochNumber, JobNumber, PilotName, WholeTimestamp
 from wms.errors import Rejected
 from wms.ids import AttemptId, Epoch, JobId
@@ -77,10 +78,10 @@ def is_payload_token(token: str) -> bool:
     return token.startswith(f"{_HEADER.decode()}.")
 
 
-def payload_principal(token: str, keys: OrderKeys) -> Principal:
-    """Return the payload that bears the token. The signature is verified with keys derived from the services' secrets in `keys`.
+def verified_payload(token: str, keys: OrderKeys) -> VerifiedToken:
+    """Return the token of a payload. Its signature is verified with keys derived from the services' secrets in `keys`.
 
-    Its expiry and the job's lease are not checked here. Raise Rejected (TOKEN_INVALID) if it is too long, malformed, or
+    Its times and the job's lease are not checked here. Raise Rejected (TOKEN_INVALID) if it is too long, malformed, or
     signed with another key.
     """
     try:
@@ -95,7 +96,7 @@ def payload_principal(token: str, keys: OrderKeys) -> Principal:
         for key in keys.derived_of_pilot(content.pilot_id, _NAME)
     ):
         raise _invalid("its signature is wrong")
-    return _principal(content)
+    return VerifiedToken(_principal(content), content.iat, lifetime_limit=LIFETIME_LIMIT)
 
 
 def _decoded(signed: bytes) -> _Content:

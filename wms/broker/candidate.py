@@ -17,7 +17,7 @@ Benchmarks: TypeAlias = Mapping[str, float]
 """Benchmark results by the names that `benchmark_names.benchmark_key` returns; a higher result means a faster machine."""
 
 
-class Candidate(Struct, frozen=True, kw_only=True):
+class Candidate(Struct, frozen=True, kw_only=True, gc=False):
     """A computing element at which a job may be placed, with its present load. None means that a value is not known.
 
     `element` is its ad, by which the matcher decides what fits. `element.dispatcher` is the kind of its interface, such as a
@@ -35,8 +35,6 @@ class Candidate(Struct, frozen=True, kw_only=True):
     benchmarks: Benchmarks = {}
     near_storage: tuple[str, ...] = ()
     """Storage close to the element, from which it reads at local network speed: host names, or names of storage elements."""
-    stages_ahead: bool = False
-    """Whether input files are transferred to the element while the job still waits for a slot."""
     reserves: bool = False
     """Whether the broker can ask the site to reserve CPUs of this element."""
     observed_at: datetime | None = None

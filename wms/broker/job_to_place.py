@@ -58,6 +58,12 @@ class JobToPlace(Struct, frozen=True, kw_only=True):
     objective: SelectorName = "earliest-completion"
     wants_reservation: bool = True
     flexible: bool = True
+    stages_ahead: bool = False
+    """Whether the element's middleware fetches its files while it waits, as for jobs that are sent directly. Else a pilot does in its slot."""
+
+    def seconds_to_start(self, now: datetime) -> float:
+        """Return the seconds until the earliest start; at most 0 if it may start at once."""
+        return 0.0 if self.earliest_start is None else (self.earliest_start - now).total_seconds()
 
     @property
     def run_limit(self) -> float | None:

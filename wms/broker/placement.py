@@ -75,6 +75,8 @@ class PlacementFault(StrEnum):
     """The latest start that the user allows passed before the job started."""
     NOT_TAKEN = "NOT_TAKEN"
     """The pilot started and asked for the job, but the matcher refused, since the job does not fit the resource."""
+    NOT_TRUSTED = "NOT_TRUSTED"
+    """The job was to be sent directly, where no sandbox holds it, and the element's configuration does not trust its owner with that."""
     NOT_TOGETHER = "NOT_TOGETHER"
     """Another job that was to start at the same time (co-allocation) could not start. The computing element is not at fault."""
     SUPERSEDED = "SUPERSEDED"

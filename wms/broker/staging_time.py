@@ -48,6 +48,16 @@ def predict_stage_out(job: JobToPlace, candidate: Candidate, knowledge: Knowledg
     return _predict(each_way, job.stage_out_seconds, candidate, knowledge, "stage_out")
 
 
+def replica_order(job: JobToPlace, candidate: Candidate, knowledge: Knowledge) -> tuple[str, ...]:
+    """Return the storage hosts of a job's inputs in the order in which replicas are fetched at a candidate: the fastest first.
+
+    The prediction takes each file from the first of its hosts. Empty if no input has a choice.
+    """
+    choices = [hosts for each in job.inputs if len(hosts := storage_hosts(each, knowledge)) > 1]
+    rates = _Rates(candidate, knowledge.arriving.get(candidate.site, ())[:_RECENT])
+    return tuple(sorted(frozenset[str]().union(*choices) - {""}, key=lambda host: (-rates.rate(host), host)))
+
+
 def _predict(
     files: Sequence[FileToMove], users: float | None, candidate: Candidate, knowledge: Knowledge, part: Part
 ) -> Predicted:
@@ -95,11 +105,16 @@ class _Rates:
 
     def _from(self, host: str, size: int | None) -> _Move:
         measured = self._measured(host)
-        guess = NEAR_RATE if is_near(self._candidate, host) else FAR_RATE
-        rate = measured.median if measured else guess
+        rate = self.rate(host)
         spread = measured.spread if measured and size is not None else _GUESSED_SPREAD
         bytes_ = USUAL_SIZE if size is None else size
         return _Move(PER_FILE + bytes_ / max(rate, 1.0), spread, size is not None and measured is not None)
+
+    def rate(self, host: str) -> float:
+        """Return the bandwidth from a host in bytes a second: as measured, else a guess."""
+        measured = self._measured(host)
+        guess = NEAR_RATE if is_near(self._candidate, host) else FAR_RATE
+        return measured.median if measured else guess
 
     def _measured(self, host: str) -> Typical | None:
         if host not in self._known:

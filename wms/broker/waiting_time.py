@@ -45,7 +45,7 @@ def predict_waiting(job: JobToPlace, candidate: Candidate, knowledge: Knowledge,
         # What has a slot may start at once, whatever waits have been.
         said = replace(said, low=0.0)
     remarks = ("its load is not told, and no wait was measured there",) if said.source == "none" else ()
-    return Predicted(_not_before(said, job.earliest_start, now), remarks)
+    return Predicted(not_before(said, job.seconds_to_start(now)), remarks)
 
 
 def _weighed(estimates: Sequence[Estimate]) -> Prediction:
@@ -127,10 +127,10 @@ def _mean_run(candidate: Candidate, knowledge: Knowledge) -> tuple[float, float]
     return weight * mean + (1 - weight) * USUAL_RUN, (1 - weight) * _GUESSED_RUN_SPREAD
 
 
-def _not_before(prediction: Prediction, earliest: datetime | None, now: datetime) -> Prediction:
-    if earliest is None or earliest <= now:
+def not_before(prediction: Prediction, least: float) -> Prediction:
+    """Return the prediction of an event that does not happen before `least` seconds from now."""
+    if least <= 0:
         return prediction
-    least = (earliest - now).total_seconds()
     return Prediction(
         seconds=max(prediction.seconds, least),
         low=max(prediction.low, least),

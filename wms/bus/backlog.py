@@ -14,13 +14,13 @@ from wms.bus.delivery import Decoded
 from wms.bus.handling import ENDED_PROCESS, Handling, why
 from wms.bus.kafka import Message
 from wms.bus.message_preparation import MessagePreparation
-from wms.bus.rounds import to_its_end
 from wms.bus.slow_messages import SlowMessageNotes
 from wms.bus.turns import Turns, Whose
+from wms.cancellation import to_its_end
 from wms.db import dead_letter, parked
-from wms.db.database import GONE, RETRIED, StatementTimeout, Transaction
+from wms.db.database import Transaction
 from wms.db.parked import Head
-from wms.errors import Rejected, Unavailable
+from wms.errors import Rejected
 
 log = structlog.get_logger()
 
@@ -73,16 +73,16 @@ class Backlog(Generic[M]):
     async def _handle(self, rows: Sequence[Any]) -> int:
         """Handle parked messages, which are rows of the database. Return how many were handled.
 
-        If the first may have killed another instance, handle it alone, or bury it if it was already alone then.
+        If the first may have killed another instance, handle it alone, or bury it if a second one died while it was alone.
         """
-        suspect = bool(rows[0]["is_suspect"])
-        if suspect and rows[0]["taken_alone"]:
+        deaths = rows[0]["deaths"] if rows[0]["is_suspect"] else 0
+        if deaths > 1 and rows[0]["taken_alone"]:
             await self._bury(rows[:1], "it was in hand when the process ended", ENDED_PROCESS)
             return 1
-        if suspect:
+        if deaths:
             rows = rows[:1]
         batch = [self._decode(row) for row in rows]
-        async with self._noting.parked([row["parked_id"] for row in rows], at_once=suspect):
+        async with self._noting.parked([row["parked_id"] for row in rows], deaths):
             if self._preparing is not None:
                 # A cancelled task need not wait for this: nothing is committed yet, and the work will be begun again.
                 batch = await self._preparing.whole(batch)
@@ -91,11 +91,12 @@ class Backlog(Generic[M]):
         return len(rows)
 
     async def _commit_or_divide(self, rows: Sequence[Any], batch: Sequence[Decoded[M]]) -> None:
+        began = time.monotonic()
         try:
             async with self._handling.db.transaction() as tx:
                 await self._commit(tx, rows, batch)
         except Exception as error:
-            if isinstance(error, (*GONE, *RETRIED, Unavailable)) and not isinstance(error, StatementTimeout):
+            if not self._handling.is_to_blame(error, began):
                 raise
             if len(rows) == 1:
                 log.exception("message goes to the dead letters", consumer=self._handling.feed.consumer)

@@ -7,7 +7,7 @@ until the failing message is alone: it goes to the dead letters, and the others 
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
 from typing import Generic, TypeVar
@@ -22,18 +22,20 @@ from wms.bus.consumer_settings import ONE_LANE, ConsumerSettings
 from wms.bus.delivery import Decoded, Delivery, Handler, OnRefused, Preparation
 from wms.bus.handling import ENDED_PROCESS, Handling
 from wms.bus.kafka import Kafka, Message, Reader
+from wms.bus.log_gaps import LogGaps
 from wms.bus.membership import Membership
 from wms.bus.message_preparation import MessagePreparation
 from wms.bus.probe import ConsumerHealth, is_probe
 from wms.bus.progress import STALLED_AFTER_SECONDS, ConsumerProgress, PartitionHealth
-from wms.bus.rounds import Round, is_cancelled, to_its_end, together
+from wms.bus.rounds import Round, together
 from wms.bus.slow_messages import SlowMessageNotes
 from wms.bus.time_slices import TimeSlices
 from wms.bus.topics import Topic
 from wms.bus.turns import Turns
+from wms.cancellation import is_cancelled, to_its_end
 from wms.db import in_hand, offset, parked
-from wms.db.database import GONE, RETRIED, Database
-from wms.db.in_hand import Span
+from wms.db.database import Database, Transaction
+from wms.db.in_hand import Span, Suspects
 from wms.db.offset import ConsumedTopic, PartitionLost
 from wms.errors import Rejected, Unavailable
 from wms.messages.wire import Codec
@@ -45,13 +47,9 @@ log = structlog.get_logger()
 M = TypeVar("M")
 T = TypeVar("T")
 
-GIVE_UP_AFTER_SECONDS = 60.0
-"""Seconds without Kafka or the database after which a consumer fails. Its process then ends and is started afresh."""
-
 POLL_SECONDS = 0.2
 LISTEN_SECONDS = 0.25
 """The least time, in seconds, between two checks of what Kafka reports of a lane's partitions while messages arrive."""
-RETRY_SECONDS = 0.5
 SHARE_SECONDS = 0.1
 """How often, in seconds, an instance without partitions checks whether it has been assigned some."""
 
@@ -60,7 +58,8 @@ class Consumer(Generic[M]):
     """Reads one Kafka topic for one purpose, and calls `handle` with batches of its messages. Offsets are stored under `name`.
 
     The partitions are divided into lanes, each with one transaction at a time. While one lane waits for the database another works. `admit`
-    may refuse a message before it is handled; `on_refused` answers the senders of refused messages.
+    may refuse a message before it is handled; `on_refused` answers the senders of refused messages. `look` is called in the transaction that loads
+    the offsets; it raises an error if the database is not the one that it was.
     """
 
     def __init__(
@@ -80,6 +79,7 @@ class Consumer(Generic[M]):
         preparation: Preparation[Delivery[M]] | None = None,
         slices: TimeSlices | None = None,
         admit: Callable[[Decoded[M]], Rejected | None] | None = None,
+        look: Callable[[Transaction], Awaitable[None]] | None = None,
     ) -> None:
         self.name = name
         self.topic = topic
@@ -88,6 +88,7 @@ class Consumer(Generic[M]):
         self._kafka = kafka
         self._membership = membership
         self._admit = admit
+        self._look = look
         self._feed = ConsumedTopic(kafka.cluster_id, name, topic.name)
         self._handling = Handling(
             self._feed,
@@ -98,6 +99,7 @@ class Consumer(Generic[M]):
             now=now,
             on_refused=on_refused,
             seconds=policy.seconds,
+            well_seconds=membership.good_seconds,
         )
         self.progress = ConsumerProgress()
         self._handling.on_moved = self.progress.moved
@@ -107,18 +109,18 @@ class Consumer(Generic[M]):
             MessagePreparation(preparation, slices or TimeSlices()) if preparation is not None else None
         )
         self._handling.preparing = self._preparing
+        self._gaps = LogGaps(self._handling, kafka)
         self._turns = Turns() if policy.is_fair else None
         self._backlog = (
             Backlog(self._handling, self._turns, self._preparing, self._noting) if self._turns else None
         )
         self._size = BatchSize(policy.batch, policy.batch_bytes)
-        self._suspects: dict[int, Span] = {}
-        """By partition, the messages that another instance was handling when it died. They are given as their first and last offset."""
+        self._suspects: dict[int, Suspects] = {}
+        """By partition, the messages that another instance was handling when it died."""
         self._in_hand: dict[int, Span] = {}
         self._readers: set[Reader] = set()
         """The open Kafka readers, one for each lane, so that no lane waits for the messages of another."""
         self._reading: asyncio.Future[None] | None = None
-        self._failing_since: float | None = None
         self._listened_at: dict[tuple[int, ...], float] = {}
         self._seconds_each = 0.0
         """How many seconds a message took to handle, as a moving average over the last batches."""
@@ -160,25 +162,15 @@ class Consumer(Generic[M]):
         return self.progress.health()
 
     async def run(self) -> None:
-        """Handle messages until cancelled; the current batch is finished first.
-
-        Raise the last error once Kafka or the database has failed for `GIVE_UP_AFTER_SECONDS`.
-        """
+        """Handle messages until cancelled; the current batch is finished first. Raise the errors of Kafka and of the database."""
         while True:
-            pause = SHARE_SECONDS
             self._reading = asyncio.ensure_future(self._read())
             try:
                 await self._reading
             except asyncio.CancelledError:
                 if is_cancelled():
                     raise
-            except (*GONE, *RETRIED, Unavailable) as error:
-                pause = RETRY_SECONDS
-                self._failing_since = self._failing_since or time.monotonic()
-                log.warning("consumer waits", consumer=self.name, error=repr(error))
-                if time.monotonic() - self._failing_since > GIVE_UP_AFTER_SECONDS:
-                    raise
-            await asyncio.sleep(pause)
+            await asyncio.sleep(SHARE_SECONDS)
 
     @property
     def in_hand(self) -> dict[int, Span]:
@@ -205,7 +197,6 @@ class Consumer(Generic[M]):
         """Handle batches until this instance's partitions change or a lane fails."""
         round_ = Round(self._share())
         if not round_.wanted:
-            self._failing_since = None
             return
         self.progress.assign(round_.wanted)
         try:
@@ -222,7 +213,11 @@ class Consumer(Generic[M]):
     async def _begin(self, wanted: tuple[int, ...]) -> None:
         """Load the offsets of the partitions `wanted`, the numbers of parked messages, and the messages that may have killed another instance."""
         async with self._db.transaction() as tx:
+            if self._look is not None:
+                await self._look(tx)
             self._handling.offsets = await offset.begin(tx, self._feed, wanted)
+            await self._gaps.load(tx, wanted)
+            await in_hand.forget(tx, self._feed, wanted, self._membership.instance_id)
             self._suspects = await in_hand.left(tx, self._feed, wanted, self._membership.instance_id)
             if self._turns is not None:
                 rows = await parked.waiting(tx, self.name, wanted)
@@ -249,7 +244,7 @@ class Consumer(Generic[M]):
             await reader.close()
 
     async def _turn(self, round_: Round, reader: Reader, lane: tuple[int, ...]) -> None:
-        records = await reader.poll(POLL_SECONDS, self._policy.batch)
+        records = await self._gaps.follow(reader, await reader.poll(POLL_SECONDS, self._policy.batch))
         if not all(map(is_probe, records)):
             self._hurry()
         for part in self._parts(records):
@@ -257,12 +252,9 @@ class Consumer(Generic[M]):
                 return
             behind_seconds = await self._behind_seconds(reader, lane, len(records))
             await to_its_end(self._take_in_hand(lane, part, behind_seconds))
-            self._failing_since = None
         if records and time.monotonic() - self._listened_at.get(lane, 0.0) < LISTEN_SECONDS:
             return
-        if await self._listen(reader, lane):
-            self._failing_since = None
-        elif unheard := self.progress.unheard(lane):
+        if not await self._listen(reader, lane) and (unheard := self.progress.unheard(lane)):
             raise Unavailable(f"partitions {unheard}: the broker is silent for {STALLED_AFTER_SECONDS:g} s")
 
     def _parts(self, records: Sequence[Message]) -> Iterator[Sequence[Message]]:
@@ -275,7 +267,12 @@ class Consumer(Generic[M]):
             yield from ([each] for each in found) if is_suspect else self._size.parts(found)
 
     def _is_suspect(self, record: Message) -> bool:
-        return record.partition in self._suspects and record.offset <= self._suspects[record.partition][1]
+        return self._deaths(record) > 0
+
+    def _deaths(self, record: Message) -> int:
+        """Return how many processes have died with this message in hand."""
+        suspects = self._suspects.get(record.partition)
+        return suspects.deaths if suspects is not None and record.offset <= suspects.last else 0
 
     async def _work_off(self, round_: Round, backlog: Backlog[M]) -> None:
         """Handle parked messages until the round ends: until the instance's partitions change or a lane fails."""
@@ -313,7 +310,7 @@ class Consumer(Generic[M]):
         self.progress.taken(lane, first)
         self._in_hand |= spans
         try:
-            async with self._noting.batch(spans, at_once=self._is_suspect(records[0])):
+            async with self._noting.batch(spans, self._deaths(records[0])):
                 await self._take(records, behind_seconds)
         finally:
             self.progress.done(lane)
@@ -327,7 +324,6 @@ class Consumer(Generic[M]):
 
     async def _take(self, records: Sequence[Message], behind_seconds: float) -> None:
         began = time.monotonic()
-        await self._rewind(records)
         batch = [self._decode(record) for record in records]
         if self._suspects and self._is_condemned(records[0]):
             await self._handling.bury(batch[0], "it was in hand when the process ended", ENDED_PROCESS)
@@ -343,12 +339,17 @@ class Consumer(Generic[M]):
         self._learn(records, batch, deferred, time.monotonic() - began)
 
     def _is_condemned(self, record: Message) -> bool:
-        """Return whether another instance died while it handled this message alone."""
-        return self._suspects.get(record.partition) == (record.offset, record.offset)
+        """Return whether two processes died with this message in hand, the second one with it alone, or one that knew that it died of it."""
+        suspects = self._suspects.get(record.partition)
+        return (
+            suspects is not None and suspects.first == record.offset == suspects.last and suspects.deaths > 1
+        )
 
     def _decode(self, record: Message) -> Decoded[M]:
         if self.progress.probes.recognise(record):
             return Decoded(record, None)
+        if aside := self._gaps.kept_aside(record):
+            return aside
         decoded = self._handling.decode(record)
         if self._admit is None or decoded.fault is not None:
             return decoded
@@ -370,18 +371,3 @@ class Consumer(Generic[M]):
             self._turns.spent((*batch, *deferred), seconds, time.monotonic())
             self._turns.parked(deferred)
         log.debug("batch", consumer=self.name, messages=len(records), ms=round(seconds * 1000, 1))
-
-    async def _rewind(self, records: Sequence[Message]) -> None:
-        """Move the stored offset back to a record's offset if that is lower, as after the topic was deleted and created again.
-
-        Raise Unavailable if the broker now belongs to another cluster.
-        """
-        for record in records:
-            behind = self._handling.offsets[record.partition]
-            if record.offset < behind:
-                if await self._kafka.read_cluster_id() != self._kafka.cluster_id:
-                    raise Unavailable("the broker is another cluster now")
-                log.warning("log begins again", consumer=self.name, partition=record.partition, was=behind)
-                async with self._db.transaction() as tx:
-                    await offset.advance(tx, self._feed, {record.partition: (behind, record.offset)})
-                self._handling.offsets[record.partition] = record.offset

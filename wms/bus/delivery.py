@@ -31,7 +31,9 @@ class Decoded(msgspec.Struct, Generic[M], frozen=True):
     delivery: Delivery[M] | None
     fault: Rejected | None = None
     error: str = ""
-    """The error in the preparation of the message, as stored with its dead letter. The sender gets `fault` instead."""
+    """The error for which the message becomes a dead letter, as stored with it. The sender gets `fault` instead."""
+    log_gap_id: int | None = None
+    """The gap for which the message is kept aside (`wms.db.log_gap`); None for most."""
 
     @property
     def owner(self) -> str:
@@ -54,6 +56,8 @@ class Decoded(msgspec.Struct, Generic[M], frozen=True):
             payload=self.record.payload,
             principal=msgspec.json.encode(principal).decode() if principal else None,
             error=error,
+            sent_at=self.record.time,
+            log_gap_id=self.log_gap_id,
         )
 
 
@@ -76,4 +80,10 @@ class Preparation(Protocol[D_contra]):
         """Read again from the database or memory the data that preparations use."""
 
     def prepare(self, delivery: D_contra) -> Steps | None:
-        """Return the work for one delivery, to be run in another thread; None if it needs no preparation."""
+        """Return the work for one delivery, to be run in another thread; None if it needs no preparation.
+
+        The work raises `NeedsProcess` if its documents are not small.
+        """
+
+    async def prepare_parsed(self, delivery: D_contra) -> Steps:
+        """Parse the documents of a delivery in a parsing process, and return the work that is left. Raise Rejected if they are refused."""

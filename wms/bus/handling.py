@@ -1,6 +1,8 @@
 """Handles batches of messages, each in one transaction that also moves the offsets. A message that fails becomes a dead letter."""
 
 import asyncio
+import math
+import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Generic, TypeVar, cast
@@ -39,7 +41,9 @@ class Handling(Generic[M]):
         now: Callable[[], float],
         on_refused: OnRefused[M] | None,
         seconds: float,
+        well_seconds: Callable[[], float] = lambda: math.inf,
     ) -> None:
+        """Take what the handler needs. `well_seconds` returns for how many seconds Kafka and the database have answered without a gap."""
         self.feed = feed
         self.db = db
         self.offsets: dict[int, int] = {}
@@ -52,10 +56,14 @@ class Handling(Generic[M]):
         self._now = now
         self._on_refused = on_refused
         self._seconds = seconds
+        self._well_seconds = well_seconds
         self.preparing: MessagePreparation[M] | None = None
 
-    def decode(self, record: Message) -> Decoded[M]:
-        """Decode a record and verify its sender. The result has a fault if either fails; nothing is raised."""
+    def decode(self, record: Message, at: float | None = None) -> Decoded[M]:
+        """Decode a record and verify its sender. The result has a fault if either fails; nothing is raised.
+
+        The token must be valid at `at`, in seconds since 1970; None for now.
+        """
         if record.fault:
             return Decoded(record, None, Rejected("UNREADABLE", record.fault))
         try:
@@ -65,7 +73,8 @@ class Handling(Generic[M]):
         if self._verifier is None:
             return Decoded(record, Delivery(None, message))
         try:
-            return Decoded(record, Delivery(self._verifier.verify(record.token, self._now()), message))
+            at = self._now() if at is None else at
+            return Decoded(record, Delivery(self._verifier.verify(record.token, at), message))
         except Exception as error:  # noqa: BLE001 - likewise of its token
             return Decoded(record, Delivery(None, message), _unreadable(error))
 
@@ -87,15 +96,25 @@ class Handling(Generic[M]):
 
         If it fails, the batch is handled in halves, or message by message. A message that fails alone becomes a dead letter.
         """
+        began = time.monotonic()
         try:
             await self._commit(batch, deferred)
-        except StatementTimeout as slow:
-            # One by one: each half with the slow message would wait for it again.
-            await self._divide(batch, deferred, slow, 1)
-        except (*GONE, *RETRIED, Unavailable, PartitionLost, asyncio.CancelledError):
-            raise
-        except Exception as error:  # noqa: BLE001 - it is one message's fault, which one is found now
-            await self._divide(batch, deferred, error, (len(batch) + len(deferred)) // 2)
+        except Exception as error:
+            if not self.is_to_blame(error, began):
+                raise
+            # One by one if it is slow: each half with the slow message would wait for it again.
+            slow = isinstance(error, StatementTimeout)
+            await self._divide(batch, deferred, error, 1 if slow else (len(batch) + len(deferred)) // 2)
+
+    def is_to_blame(self, error: Exception, began: float) -> bool:
+        """Return whether a message is to blame for an error of its handling, and not a server that was away.
+
+        `began` is the monotonic time at which the handling began. A time limit that was exceeded is a message's fault only if the database
+        answered others all the time.
+        """
+        if isinstance(error, StatementTimeout):
+            return self._well_seconds() >= time.monotonic() - began
+        return not isinstance(error, (*GONE, *RETRIED, Unavailable, PartitionLost))
 
     async def _divide(
         self, batch: Sequence[Decoded[M]], deferred: Sequence[Decoded[M]], error: Exception, size: int
@@ -212,6 +231,7 @@ class Handling(Generic[M]):
         Return whether there was one.
         """
         letter_id = None
+        began = time.monotonic()
         try:
             async with self.db.transaction() as tx:
                 row = await dead_letter.to_replay(tx, self.feed.consumer)
@@ -221,8 +241,7 @@ class Handling(Generic[M]):
                 await self._replay(tx, row)
                 await dead_letter.replayed(tx, letter_id)
         except Exception as error:
-            slow = isinstance(error, StatementTimeout)
-            if letter_id is None or (not slow and isinstance(error, (*GONE, *RETRIED, Unavailable))):
+            if letter_id is None or not self.is_to_blame(error, began):
                 raise
             async with self.db.transaction() as tx:
                 await dead_letter.replay_failed(tx, letter_id, f"{type(error).__name__}: {error}")

@@ -51,8 +51,14 @@ class Inbox(Generic[M]):
 
     async def close(self) -> None:
         """Stop reading. Messages that were not polled are lost to this reader."""
-        if self._reader is not None:
-            await self._reader.close()
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            await reader.close()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether messages are read now."""
+        return self._reader is not None
 
     async def probe(self) -> None:
         """Send a probe, a tiny message, into the topic. It is read again once the messages before it were polled."""

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import structlog
 from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-from aiokafka.errors import KafkaError, UnknownError
+from aiokafka.errors import KafkaConnectionError, KafkaError, UnknownError
 
 from wms.bus.connection_settings import KafkaSettings
 from wms.bus.reader import HEADER, Message, Reader, quietly
@@ -95,7 +95,7 @@ class Kafka:
             await self.ensure(topics)
         except (KafkaError, OSError) as error:
             await self.close()
-            raise Unavailable(f"no broker answers at {self.settings.bootstrap}: {error}") from error
+            raise Unavailable(f"no broker answers at {self.settings.bootstrap}{_why(error)}") from error
         except (Unavailable, Rejected):
             await self.close()
             raise
@@ -165,7 +165,9 @@ class Kafka:
             topic.name,
             topic.partitions,
             self.settings.replication,
-            topic_configs={"retention.ms": str(topic.retention_hours * 3_600_000)},
+            topic_configs={"cleanup.policy": "compact"}
+            if topic.is_compacted
+            else {"retention.ms": str(topic.retention_hours * 3_600_000)},
         )
 
     async def send(self, topic: str, key: str, payload: bytes, token: str = "") -> None:
@@ -199,6 +201,21 @@ class Kafka:
             # The embedded broker refuses as many messages as it took before the topic was created, one by one.
             if time.monotonic() > deadline:
                 raise Unavailable(f"{topic}: not sent: the broker refuses without a reason")
+
+    async def append(self, topic: str, partition: int, payload: bytes, key: bytes | None = None) -> int:
+        """Send one message to a partition, and return its offset there.
+
+        Raise Unavailable if it may not have arrived, Rejected if the topic cannot be created.
+        """
+        await self.ensure([self._known.get(topic) or find(topic)])
+        producer = await self._open_producer()
+        try:
+            async with asyncio.timeout(SEND_SECONDS):
+                sent = await producer.send_and_wait(topic, payload, key, partition)
+        except (KafkaError, OSError) as error:
+            self._retire(producer)
+            raise Unavailable(f"{topic}: not sent: {error!r}") from error
+        return int(sent.offset)
 
     async def _deliver(self, topic: Topic, messages: Sequence[OutgoingMessage]) -> Sequence[OutgoingMessage]:
         """Send messages once. Return those to be sent again: the embedded broker refused them without giving a reason.
@@ -256,9 +273,8 @@ class Kafka:
         except BaseException as error:
             await quietly(producer.stop(), 5)
             if isinstance(error, KafkaError | OSError):
-                raise Unavailable(
-                    f"no broker takes messages at {self.settings.bootstrap}: {error!r}"
-                ) from error
+                why = _why(error)
+                raise Unavailable(f"no broker takes messages at {self.settings.bootstrap}{why}") from error
             raise
         return producer
 
@@ -322,3 +338,8 @@ async def _settle(futures: Sequence[asyncio.Future[Any]]) -> None:
     for future in futures:
         future.cancel()
     await asyncio.gather(*futures, return_exceptions=True)
+
+
+def _why(error: Exception) -> str:
+    """Return why a connection failed, as the end of a sentence: nothing if the library only repeats the address."""
+    return "" if isinstance(error, KafkaConnectionError) else f": {error!r}"

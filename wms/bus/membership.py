@@ -15,7 +15,7 @@ class Membership:
     def __init__(self, instance_id: InstanceId) -> None:
         self.instance_id = instance_id
         self._sharers: dict[str, list[InstanceId]] = {}
-        self._good_until = 0.0
+        self._good_since = self._good_until = 0.0
 
     def update(self, sharers: dict[str, list[InstanceId]], sent_at: float | None = None) -> None:
         """Store what a heartbeat returned: the live instances of each consumer, by the consumer's name.
@@ -25,7 +25,17 @@ class Membership:
         """
         self._sharers = sharers
         began = time.monotonic() if sent_at is None else sent_at
+        if began > self._good_until:
+            self._good_since = began
         self._good_until = began + DEAD_AFTER_SECONDS - MARGIN_SECONDS
+
+    def good_seconds(self) -> float:
+        """Return for how many seconds this instance's heartbeats have come without a gap; 0 if the last one is too old.
+
+        Heartbeats need both Kafka and the database. While they fail, nothing that takes long is anybody's fault.
+        """
+        now = time.monotonic()
+        return 0.0 if now > self._good_until else now - self._good_since
 
     def place(self, consumer: str) -> tuple[int, int]:
         """Return this instance's position, from 0, among the instances of a consumer, and their number; (0, 1) if it is not among them."""

@@ -1,4 +1,7 @@
-"""Prepares messages (parses and checks them) before their transaction, within a limit of processor time for each owner."""
+"""Prepares messages (parses and checks them) before their transaction, within a limit of processor time for each owner.
+
+Small documents are parsed in a thread. Messages with others are parked, so that nobody waits for them; a process parses them.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -10,6 +13,7 @@ from wms.bus.batch_size import GOAL_SECONDS
 from wms.bus.delivery import Decoded, Delivery, Preparation
 from wms.bus.time_slices import PreparationOutcome, PreparationWork, TimeSlices
 from wms.errors import Rejected
+from wms.parsing.parser_pool import NeedsProcess
 
 M = TypeVar("M")
 
@@ -39,8 +43,8 @@ class MessagePreparation(Generic[M]):
 
         Return the prepared messages and the deferred ones, which are to be parked.
 
-        A message is deferred if its owner's limit is used up, or an earlier one of the same owner and partition is deferred. `on_step` is called
-        every few milliseconds of work.
+        A message is deferred if its owner's limit is used up, if it needs a parsing process, or if an earlier one of the same owner and partition is
+        deferred. `on_step` is called every few milliseconds of work.
         """
         alone = len({each.owner for each in batch if each.owner}) <= 1
         outcomes = await self._outcomes(batch, ALONE_SECONDS if alone else ALLOWANCE_SECONDS, on_step)
@@ -49,7 +53,7 @@ class MessagePreparation(Generic[M]):
         waiting: set[tuple[int, str]] = set()
         for each, outcome in zip(batch, outcomes, strict=True):
             whose = each.record.partition, each.owner
-            if each.owner and (whose in waiting or not outcome.is_done):
+            if each.owner and (whose in waiting or not outcome.is_done or _needs_process(outcome)):
                 waiting.add(whose)
                 deferred.append(each)
             else:
@@ -61,8 +65,20 @@ class MessagePreparation(Generic[M]):
         prepared: list[Decoded[M]] = []
         for each in batch:
             (outcome,) = await self._outcomes([each], WHOLE_SECONDS)
+            if _needs_process(outcome) and each.delivery is not None:
+                outcome = await self._with_process(each.owner, each.delivery)
             prepared.append(_prepared(each, outcome))
         return prepared
+
+    async def _with_process(self, owner: str, delivery: Delivery[M]) -> PreparationOutcome:
+        """Prepare a message whose documents a process parses. The outcome's value is the refusal if they are refused, or the process died."""
+        try:
+            steps = await self._preparation.prepare_parsed(delivery)
+        except Rejected as fault:
+            return PreparationOutcome(is_done=True, value=fault)
+        outcome = PreparationOutcome()
+        await self._slices.run([PreparationWork(owner, steps, outcome)], WHOLE_SECONDS)
+        return outcome
 
     async def _outcomes(
         self, batch: Sequence[Decoded[M]], allowance: float, on_step: Callable[[], None] = lambda: None
@@ -79,6 +95,10 @@ class MessagePreparation(Generic[M]):
             await self._preparation.refresh()
             await self._slices.run(works, allowance or math.inf, on_step)
         return outcomes
+
+
+def _needs_process(outcome: PreparationOutcome) -> bool:
+    return isinstance(outcome.error, NeedsProcess)
 
 
 def _prepared(each: Decoded[M], outcome: PreparationOutcome) -> Decoded[M]:

@@ -81,7 +81,7 @@ class Probes:
         keys, payloads = [], []
         for number, each in self._partitions.items():
             keys.append(_key(number, count))
-            payloads.append(_PAYLOAD + secrets.token_hex(16).encode())
+            payloads.append(new_probe())
             each.sent[payloads[-1]] = now
         return keys, payloads
 
@@ -116,6 +116,11 @@ class Probes:
             for number, each in sorted(self._partitions.items())
         ]
         return ConsumerHealth(topic=topic, partitions=partitions, probes=tuple(probes), passed=self.passed)
+
+
+def new_probe() -> bytes:
+    """Return the payload of a new probe, which every consumer passes over."""
+    return _PAYLOAD + secrets.token_hex(16).encode()
 
 
 def is_probe(record: Message) -> bool:

@@ -3,12 +3,13 @@
 import asyncio
 import contextlib
 from collections.abc import Coroutine, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 import structlog
 from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.errors import KafkaError
+from aiokafka.errors import ConsumerStoppedError, KafkaError
 
 from wms.bus.decompression import FAULT, bound_expansion
 from wms.bus.pacing import Pacing, fetch_wait_ms
@@ -22,6 +23,9 @@ HEADER = "authorization"
 """The Kafka header that carries the sender's token. Payloads never contain it."""
 
 TOKEN_LIMIT = 16_384
+
+LAST_TIME = 253_402_300_799
+"""The last second of the year 9999, in seconds since 1970: no later time can be stored."""
 
 LITTLE_BYTES = 262_144
 """After a fetch with fewer bytes of payloads than this, the next messages are not fetched ahead."""
@@ -41,6 +45,13 @@ class Message(msgspec.Struct, frozen=True):
 
     A faulty record stands for all records after the previous readable one, up to its own offset.
     """
+    sent_at: float = 0.0
+    """When the record was sent, in seconds since 1970: by its sender's clock, or the broker's if the topic is so configured."""
+
+    @property
+    def time(self) -> datetime | None:
+        """`sent_at` as a time; None if the record has none. A sender may say any number: it is taken for at most the year 9999."""
+        return datetime.fromtimestamp(min(self.sent_at, LAST_TIME), UTC) if self.sent_at > 0 else None
 
     @property
     def size(self) -> int:
@@ -142,7 +153,7 @@ class Reader:
         self._consumer.resume(*self._consumer.paused())
         try:
             found = await self._consumer.getmany(timeout_ms=int(timeout_seconds * 1000), max_records=limit)
-        except (KafkaError, OSError) as error:
+        except (KafkaError, ConsumerStoppedError, OSError) as error:
             raise Unavailable(f"{self.topic}: not read: {error!r}") from error
         except Exception:  # noqa: BLE001 - a record that is none; the library names neither it nor its partition
             return await self._poll_singly(limit)
@@ -160,7 +171,7 @@ class Reader:
             for _ in range(limit):
                 try:
                     one = await self._consumer.getmany(place, timeout_ms=500, max_records=1)
-                except (KafkaError, OSError) as error:
+                except (KafkaError, ConsumerStoppedError, OSError) as error:
                     raise Unavailable(f"{self.topic}: not read: {error!r}") from error
                 except Exception as error:  # noqa: BLE001 - this is the record
                     position = await self._position(place)
@@ -177,6 +188,14 @@ class Reader:
     async def positions(self) -> dict[int, int]:
         """Return the offset of the next record of each assigned partition. Raise Unavailable if the broker fails."""
         return {place.partition: await self._position(place) for place in self._consumer.assignment()}
+
+    async def log_start(self, partition: int) -> int:
+        """Ask for the offset of the oldest record that the broker still has. Raise Unavailable if the broker fails."""
+        place = self._place(partition)
+        try:
+            return int((await self._consumer.beginning_offsets([place]))[place])
+        except (KafkaError, OSError) as error:
+            raise Unavailable(f"{self.topic}: no beginning to read from: {error!r}") from error
 
     async def _position(self, place: TopicPartition) -> int:
         try:
@@ -232,4 +251,5 @@ def _message(record: Any) -> Message:
         record.key,
         record.value or b"",
         token[:TOKEN_LIMIT].decode("ascii", "replace").removeprefix("Bearer "),
+        sent_at=record.timestamp / 1_000,
     )

@@ -29,34 +29,37 @@ class SlowMessageNotes:
         self._feed = feed
         self.instance_id = instance_id
 
-    def batch(self, spans: Mapping[int, Span], *, at_once: bool = False) -> "Note":
-        """Return a context in which to handle a batch. After `NOTED_AFTER_SECONDS` a note on its messages is written, with `at_once` at the start.
+    def batch(self, spans: Mapping[int, Span], deaths: int = 0) -> "Note":
+        """Return a context in which to handle a batch. After `NOTED_AFTER_SECONDS` a note on its messages is written.
 
-        `spans` gives the first and the last offset of the batch in each partition.
+        `spans` gives the first and the last offset of the batch in each partition. If any of the `deaths` of other processes may have been
+        due to the batch, the note is written at the start.
         """
         return Note(
-            partial(self._note_batch, spans), partial(self._forget_batch, list(spans)), at_once=at_once
+            partial(self._note_batch, spans, deaths),
+            partial(self._forget_batch, list(spans)),
+            at_once=deaths > 0,
         )
 
-    def parked(self, parked_ids: Sequence[int], *, at_once: bool = False) -> "Note":
-        """Return a context in which to handle parked messages. After `NOTED_AFTER_SECONDS` a note on them is written, with `at_once` at the start."""
+    def parked(self, parked_ids: Sequence[int], deaths: int = 0) -> "Note":
+        """Return a context in which to handle parked messages, as `batch` does for others."""
         return Note(
-            partial(self._take, parked_ids, self.instance_id),
+            partial(self._take, parked_ids, self.instance_id, deaths),
             partial(self._take, parked_ids, None),
-            at_once=at_once,
+            at_once=deaths > 0,
         )
 
-    async def _note_batch(self, spans: Mapping[int, Span]) -> None:
+    async def _note_batch(self, spans: Mapping[int, Span], deaths: int) -> None:
         async with self._db.transaction() as tx:
-            await in_hand.note(tx, self._feed, spans, self.instance_id)
+            await in_hand.note(tx, self._feed, spans, self.instance_id, deaths)
 
     async def _forget_batch(self, partitions: Sequence[int]) -> None:
         async with self._db.transaction() as tx:
             await in_hand.forget(tx, self._feed, partitions, self.instance_id)
 
-    async def _take(self, parked_ids: Sequence[int], instance_id: InstanceId | None) -> None:
+    async def _take(self, parked_ids: Sequence[int], instance_id: InstanceId | None, deaths: int = 0) -> None:
         async with self._db.transaction() as tx:
-            await parked.take(tx, parked_ids, instance_id)
+            await parked.take(tx, parked_ids, instance_id, deaths)
 
 
 class Note:
@@ -79,7 +82,7 @@ class Note:
     async def __aexit__(self, *_: object) -> None:
         self._timer.cancel()
         if self._at_once or self._writing is not None:
-            # A note that stays is harmless: it counts only once its instance is dead.
+            # A note that stays is harmless: it counts only once its instance is dead, and the instance deletes it when it reads again.
             await asyncio.wait([asyncio.ensure_future(self._take_back())])
 
     def _write(self) -> None:

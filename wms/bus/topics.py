@@ -9,6 +9,7 @@ from wms.messages import (
     agreements,
     broker,
     commands,
+    database_marks,
     events,
     match_requests,
     pilot_exchange,
@@ -29,6 +30,10 @@ class Topic(msgspec.Struct, frozen=True):
     retention_hours: int = 24
     gathered_seconds: float = 0.0
     """For how many seconds the relay collects messages before it sends them. It is longer for topics on which no client waits."""
+    is_compacted: bool = False
+    """Whether the last message of each key is kept for ever, and no other one for long."""
+    holds_orders: bool = False
+    """Whether its messages make jobs or name them by ids that a restored database may give out anew: such a database keeps them aside."""
     is_internal: bool = False
     """Whether only services write to the topic. Its messages are signed."""
     is_open: bool = False
@@ -36,7 +41,7 @@ class Topic(msgspec.Struct, frozen=True):
 
 
 SHARED: Final = (
-    Topic(commands.TOPIC, 4, 168),
+    Topic(commands.TOPIC, 4, 168, holds_orders=True),
     Topic(queries.TOPIC, 4, 1),
     Topic(replies.GATEWAY_INBOX, 1, 1),
     Topic(ads.TOPIC, 2, 24),
@@ -51,6 +56,7 @@ SHARED: Final = (
     Topic(agreements.DECISIONS_TOPIC, 4, 24, is_internal=True),
     Topic(pilot_exchange.TOPIC, 4, 1, is_open=True),
     Topic(pilot_exchange.ANSWERS_TOPIC, 1, 1),
+    Topic(database_marks.TOPIC, 1, is_internal=True, is_compacted=True),
 )
 """The topics that every system has, besides inboxes. Messages are kept for slow readers only; the state is in Postgres."""
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _CACHED = 2_048
 _CACHED_BYTES = 2_048
+_CACHED_LONG = 32
+"""How many longer texts are cached. A plan judges each at one element after the other, and a parsed one takes a hundred times more memory."""
 
 ENVELOPES = (16_384, 256)
 """Two bounds on the cost of each attribute that an expression references: its size in bytes, and its work in steps.
@@ -55,9 +57,7 @@ class Expression:
 
         Raise Rejected if the text is no expression; the message names `place`, line and column.
         """
-        return (
-            _parsed(text, place) if len(text) <= _CACHED_BYTES else Expression(parse_expression(text, place))
-        )
+        return _parsed(text, place) if len(text) <= _CACHED_BYTES else _parsed_long(text, place)
 
     @cached_property
     def text(self) -> str:
@@ -167,6 +167,9 @@ def library_text(tree: Node) -> str:
     return write(tree, halved=True, scopes={NameScope.OTHER: "TARGET.", NameScope.LOCAL: ""})
 
 
-@lru_cache(maxsize=_CACHED)
-def _parsed(text: str, place: str) -> Expression:
+def _parse(text: str, place: str) -> Expression:
     return Expression(parse_expression(text, place))
+
+
+_parsed = lru_cache(maxsize=_CACHED)(_parse)
+_parsed_long = lru_cache(maxsize=_CACHED_LONG)(_parse)

@@ -20,10 +20,17 @@ LEVELS = {
 """The precedence of each binary operator; a higher number binds closer. All are left-associative."""
 
 
+def name_fault(name: str) -> str:
+    """Return why `name` cannot be the name of an attribute; empty if it can."""
+    if name.lower() in RESERVED:
+        return f'"{name}" is a word of the language, and no attribute\'s name'
+    if not 0 < len(name) <= NAME_LENGTH or not name.isascii() or not name.isprintable():
+        return f"a name has 1 to {NAME_LENGTH} printable ASCII characters"
+    return ""
+
+
 def name_checked(name: str, place: str) -> str:
     """Return `name` unchanged. Raise Rejected, with `place` in the message, if it cannot be the name of an attribute."""
-    if name.lower() in RESERVED:
-        raise refused("NAME", f'"{name}" is a word of the language, and no attribute\'s name', place)
-    if not 0 < len(name) <= NAME_LENGTH or not name.isascii() or not name.isprintable():
-        raise refused("NAME", f"a name has 1 to {NAME_LENGTH} printable ASCII characters", place)
+    if fault := name_fault(name):
+        raise refused("NAME", fault, place)
     return name

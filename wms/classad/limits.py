@@ -10,8 +10,11 @@ DEPTH = 60
 """The greatest nesting depth of brackets, operators and calls; a chain of && or of || counts as one level."""
 RECORDS = 8
 """The greatest nesting depth of records, and of the dictionaries and lists of which an ad is made."""
-AD_NODES = 4 * NODES
-"""The greatest number of nodes in the trees of an ad after references between its attributes are replaced by the referenced trees."""
+AD_NODES = 4_000
+"""The greatest number of nodes in the expressions of an ad after references between its attributes are replaced by the referenced trees.
+
+Stored ads are parsed in event loops, at 10 us a node.
+"""
 ATTRIBUTES = 2_000
 """The greatest number of attributes of an ad."""
 NAME_LENGTH = 255

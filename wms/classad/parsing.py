@@ -7,7 +7,7 @@ the clock for CurrentTime.
 from typing import NoReturn, TypeGuard
 
 from wms.classad.functions import FUNCTIONS, PATTERN_FIRST
-from wms.classad.grammar import CONSTANTS, LEVELS, SCOPES, name_checked
+from wms.classad.grammar import CONSTANTS, LEVELS, SCOPES, name_checked, name_fault
 from wms.classad.limits import ATTRIBUTES, DEPTH, NODES, RECORDS, refused
 from wms.classad.patterns import power
 from wms.classad.string_lists import MEMBERSHIP, delimiters_allowed
@@ -36,7 +36,11 @@ from wms.errors import shown
 Attributes = tuple[tuple[str, Node], ...]
 
 _SAME = {"=?=": "is", "=!=": "isnt"}
+_ASSIGNS = "`=` assigns; compare with `==`"
 _UNARY = frozenset("-+!~")
+_BRACKETS = frozenset("({[")
+_PARTS = frozenset(".[")
+"""The signs before an attribute or element of a value."""
 _LARGEST = 2**63 - 1
 _NESTED = DEPTH + 2
 """The nesting depth of brackets and signs that the parser accepts.
@@ -142,9 +146,7 @@ class _Reader:
 
     def attribute(self, found: dict[str, tuple[str, Node]]) -> None:
         token = self._take()
-        if token.kind not in {"name", "quoted"}:
-            self._fail("the name of an attribute should stand here", at=token)
-        name = name_checked(token.text, self._where(token))
+        name = self._attribute_name(token)
         if name.lower() in found:
             self._fail(f'the attribute "{shown(name, 60)}" is given twice', "TWICE", token)
         self.expect("=")
@@ -152,11 +154,11 @@ class _Reader:
 
     def expect(self, sign: str) -> None:
         if not self._sign(sign):
-            self._fail(f'"{sign}" should stand here')
+            self._fail(_ASSIGNS if self._token.kind == "=" else f'"{sign}" should stand here')
 
     def expect_end(self) -> None:
         if self._token.kind != "end":
-            self._fail("the text goes on behind its end")
+            self._fail(_ASSIGNS if self._token.kind == "=" else "the text goes on behind its end")
 
     def _operators(self, least: int) -> Node:
         left = self._unary()
@@ -178,15 +180,17 @@ class _Reader:
         return left
 
     def _operator(self) -> str:
-        text = self._token.text
-        if self._token.kind == "name":
-            word = text.lower()
+        """Return the binary operator that the next token is; empty if it is none."""
+        kind = self._token.kind
+        if kind in LEVELS:
+            return kind
+        if kind == "name":
+            word = self._token.text.lower()
             return word if word in {"is", "isnt"} else ""
-        text = _SAME.get(text, text)
-        return text if self._token.kind == "sign" and text in LEVELS else ""
+        return _SAME.get(kind, "")
 
     def _unary(self) -> Node:
-        if self._token.kind != "sign" or self._token.text not in _UNARY:
+        if self._token.kind not in _UNARY:
             return self._alternative()
         operator = self._take()
         self._deepen("operators in a row")
@@ -202,7 +206,7 @@ class _Reader:
     def _smallest(self) -> Node:
         """Parse 2**63, which is valid only after a minus sign, as it is one more than the largest integer."""
         self._take()
-        if self._token.text in {".", "["}:
+        if self._token.kind in _PARTS:
             self._fail("a number has no attributes or elements")
         return Literal(_LARGEST + 1)
 
@@ -219,10 +223,10 @@ class _Reader:
 
     def _second(self) -> Node:
         """Parse the operand after `?:`. As in the library, an operand with a sign must be a negative number."""
-        if self._token.kind == "sign" and self._token.text in _UNARY:
+        if self._token.kind in _UNARY:
             sign = self._take()
             number = self._token
-            if sign.text == "-" and number.kind in {"integer", "real"}:
+            if sign.kind == "-" and number.kind in {"integer", "real"}:
                 value = self._smallest() if number.text == str(_LARGEST + 1) else self._primary()
                 if isinstance(value, Literal) and _is_positive(value.value):
                     return Literal(-value.value)
@@ -232,22 +236,25 @@ class _Reader:
     def _postfix(self) -> Node:
         node = self._primary()
         grown = 0
-        while self._token.kind == "sign" and self._token.text in {".", "["}:
+        while self._token.kind in _PARTS:
             grown += 1
             if grown > DEPTH:
                 self._fail(f"more than {DEPTH} attributes and elements of each other", "TOO_DEEP")
-            if self._take().text == ".":
-                node = MemberAccess(node, self._attribute_name())
+            if self._take().kind == ".":
+                node = MemberAccess(node, self._attribute_name(self._take()))
             else:
                 node = Subscript(node, self.expression())
                 self.expect("]")
         return node
 
-    def _attribute_name(self) -> str:
-        token = self._take()
+    def _attribute_name(self, token: Token) -> str:
         if token.kind not in {"name", "quoted"}:
             self._fail("the name of an attribute should stand here", at=token)
-        return name_checked(token.text, self._where(token))
+        return self._checked_name(token)
+
+    def _checked_name(self, token: Token) -> str:
+        # Its place is reckoned for a refusal alone: that takes time with the length of the text.
+        return name_checked(token.text, self._where(token)) if name_fault(token.text) else token.text
 
     def _primary(self) -> Node:
         token = self._take()
@@ -255,7 +262,7 @@ class _Reader:
             case "name":
                 node = self._named(token)
             case "quoted":
-                node = Reference(NameScope.BARE, name_checked(token.text, self._where(token)))
+                node = Reference(NameScope.BARE, self._checked_name(token))
             case "string":
                 node = Literal(token.text)
             case "integer":
@@ -268,7 +275,7 @@ class _Reader:
 
     def _named(self, token: Token) -> Node:
         word = token.text.lower()
-        if self._token.text == "(" and self._token.kind == "sign":
+        if self._token.kind == "(":
             return self._call(token)
         if word in CONSTANTS:
             return Literal(CONSTANTS[word])
@@ -277,8 +284,8 @@ class _Reader:
                 self._fail("self within a record would be the record", "SCOPE", token)
             if not self._sign("."):
                 self._fail(f"{token.text} must be followed by a full stop and a name", "SCOPE", token)
-            return Reference(SCOPES[word], self._attribute_name())
-        return Reference(NameScope.BARE, name_checked(token.text, self._where(token)))
+            return Reference(SCOPES[word], self._attribute_name(self._take()))
+        return Reference(NameScope.BARE, self._checked_name(token))
 
     def _call(self, token: Token) -> Node:
         function = FUNCTIONS.get(token.text.lower())
@@ -330,11 +337,11 @@ class _Reader:
                 return tuple(items)
 
     def _bracketed(self, token: Token) -> Node:
-        if token.kind == "sign" and token.text in "({[":
-            return self._opened(token.text)
+        if token.kind in _BRACKETS:
+            return self._opened(token.kind)
         message = "the text ends too early" if token.kind == "end" else "a value should stand here"
         return self._fail(
-            "a name must not begin with a full stop" if token.text == "." else message, at=token
+            "a name must not begin with a full stop" if token.kind == "." else message, at=token
         )
 
     def _opened(self, bracket: str) -> Node:
@@ -371,10 +378,10 @@ class _Reader:
 
     def _sign(self, sign: str) -> bool:
         """Return whether the next token is this sign, and if so consume it."""
-        found = self._token.kind == "sign" and self._token.text == sign
-        if found:
-            self._take()
-        return found
+        if self._token.kind != sign:
+            return False
+        self._token = next(self._tokens)
+        return True
 
     def _take(self) -> Token:
         token = self._token

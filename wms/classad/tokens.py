@@ -2,19 +2,21 @@
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from wms.classad.limits import NAME_LENGTH, TEXT_BYTES, refused
 from wms.errors import shown
 
 _PATTERN = re.compile(
-    r"""(?P<space>[ \t\r\n\f\v]+|//[^\n]*|/\*[^*]*+(?:\*(?!/)[^*]*+)*\*/)
-    |(?P<real>(?:[0-9]+\.[0-9]+|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+)
-    |(?P<integer>[0-9]+)
-    |(?P<name>[A-Za-z_][A-Za-z0-9_]*)
+    r"""(?P<sign>=\?=|=!=|>>>|<<|>>|<=|>=|==|!=|&&|\|\||\?:|/(?![*/])|[-+*%<>!~&|^?:,;=()\[\]{}]|\.(?![0-9]))
+    |(?P<name>[A-Za-z_][A-Za-z0-9_]*+)
+    |(?P<space>[ \t\r\n\f\v]++|//[^\n]*+|/\*[^*]*+(?:\*(?!/)[^*]*+)*\*/)
+    |(?P<real>(?:[0-9]++\.[0-9]+|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[0-9]++[eE][+-]?[0-9]+)
+    |(?P<integer>[0-9]++)
     |(?P<string>"[^"\\]*+(?:\\.[^"\\]*+)*")
     |(?P<quoted>'[^'\\]*+(?:\\.[^'\\]*+)*')
-    |(?P<sign>=\?=|=!=|>>>|<<|>>|<=|>=|==|!=|&&|\|\||\?:|/(?!\*)|[-+*%<>!~&|^?:.,;=()\[\]{}])""",
+    |(?P<unreadable>.)""",
     re.VERBOSE | re.DOTALL,
 )
 _ESCAPE = re.compile(r"\\([0-3][0-7]{2}|[0-7]{1,2}|.)", re.DOTALL)
@@ -34,8 +36,8 @@ _NAME = re.compile(r"[ -~]+")
 _UNIT = re.compile(r"[A-Za-z0-9_.]")
 
 
-class Token(NamedTuple):
-    """A token of a text: its kind (a group name of the pattern, or "end"), its content, and its position from 0."""
+class Token(Struct, gc=False):
+    """A token of a text: its kind, its content, and its position from 0. The kind of a sign is the sign, of others a group of the pattern, or "end"."""
 
     kind: str
     text: str
@@ -48,31 +50,33 @@ def tokens(text: str, place: str, *, old: bool = False) -> Iterator[Token]:
     If `old` is True, a backslash is an ordinary character, except before a quote. Raise Rejected, with `place`, for an unreadable
     token.
     """
-    at = 0
-    while at < len(text):
-        found = _PATTERN.match(text, at)
-        kind = found.lastgroup if found else None
-        if found is None or kind is None:
-            raise _unreadable(text, at, place)
-        if kind in {"string", "quoted"}:
-            raw = found[0][1:-1]
-            if "\\" in raw:
-                raw = raw.replace('\\"', '"') if old else _unescaped(raw, where(text, at, place))
-            if kind == "quoted" and not (_NAME.fullmatch(raw) and len(raw) <= NAME_LENGTH):
-                message = f"a name has 1 to {NAME_LENGTH} printable ASCII characters"
-                raise refused("NAME", message, where(text, at, place))
-            yield Token(kind, raw, at)
-        elif kind != "space":
-            if kind in {"real", "integer"} and _UNIT.match(text, found.end()):
-                raise refused(
-                    "SYNTAX",
-                    "a number that goes on with letters",
-                    where(text, at, place),
-                    "write it in digits",
-                )
-            yield Token(kind, found[0], at)
-        at = found.end()
-    yield Token("end", "", at)
+    for found in _PATTERN.finditer(text):
+        kind = found.lastgroup
+        if kind == "sign":
+            yield Token(found[0], found[0], found.start())
+        elif kind == "name":
+            yield Token("name", found[0], found.start())
+        elif kind in {"string", "quoted"}:
+            yield Token(kind, _content(found, kind, place, old=old), found.start())
+        elif kind in {"real", "integer"}:
+            if _UNIT.match(text, found.end()):
+                at = where(text, found.start(), place)
+                raise refused("SYNTAX", "a number that goes on with letters", at, "write it in digits")
+            yield Token(kind, found[0], found.start())
+        elif kind == "unreadable":
+            raise _unreadable(text, found.start(), place)
+    yield Token("end", "", len(text))
+
+
+def _content(found: re.Match[str], kind: str, place: str, *, old: bool) -> str:
+    """Return a string or a quoted name without its quotes and escapes."""
+    raw = found[0][1:-1]
+    if "\\" in raw:
+        raw = raw.replace('\\"', '"') if old else _unescaped(raw, where(found.string, found.start(), place))
+    if kind == "quoted" and not (_NAME.fullmatch(raw) and len(raw) <= NAME_LENGTH):
+        message = f"a name has 1 to {NAME_LENGTH} printable ASCII characters"
+        raise refused("NAME", message, where(found.string, found.start(), place))
+    return raw
 
 
 def where(text: str, at: int, place: str) -> str:

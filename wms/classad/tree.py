@@ -5,7 +5,7 @@ A chain of && or of || is one node, since both operators are associative for val
 
 import enum
 from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -24,13 +24,13 @@ class NameScope(enum.Enum):
     """A record within the expression, around the name."""
 
 
-class Literal(Struct, frozen=True):
+class Literal(Struct, frozen=True, gc=False):
     """A constant: a number, text, boolean, undefined or error."""
 
     value: Scalar
 
 
-class Reference(Struct, frozen=True):
+class Reference(Struct, frozen=True, gc=False):
     """A reference to an attribute; `name` is spelled as written."""
 
     scope: NameScope
@@ -42,14 +42,14 @@ class Reference(Struct, frozen=True):
         return self.name.lower()
 
 
-class Unary(Struct, frozen=True):
+class Unary(Struct, frozen=True, gc=False):
     """A unary operator, `-`, `+`, `!` or `~`, with its operand."""
 
     operator: str
     operand: "Node"
 
 
-class Binary(Struct, frozen=True):
+class Binary(Struct, frozen=True, gc=False):
     """A binary operator other than && and ||, with its two operands."""
 
     operator: str
@@ -57,14 +57,14 @@ class Binary(Struct, frozen=True):
     right: "Node"
 
 
-class Chain(Struct, frozen=True):
+class Chain(Struct, frozen=True, gc=False):
     """Two or more terms joined by && or by ||; no term is itself a chain of the same operator."""
 
     operator: str
     terms: "tuple[Node, ...]"
 
 
-class Conditional(Struct, frozen=True):
+class Conditional(Struct, frozen=True, gc=False):
     """The operator `condition ? yes : no`.
 
     If `yes` is None it is `condition ?: no`: the value of the condition if that is defined, else of `no`.
@@ -75,34 +75,34 @@ class Conditional(Struct, frozen=True):
     no: "Node"
 
 
-class Call(Struct, frozen=True):
+class Call(Struct, frozen=True, gc=False):
     """A function call; the name is spelled as in the module `functions`."""
 
     function: str
     arguments: "tuple[Node, ...]"
 
 
-class MemberAccess(Struct, frozen=True):
+class MemberAccess(Struct, frozen=True, gc=False):
     """An attribute of a record: `record.name`."""
 
     record: "Node"
     name: str
 
 
-class Subscript(Struct, frozen=True):
+class Subscript(Struct, frozen=True, gc=False):
     """An element of a list by its number, or an attribute of a record by its name: `container[index]`."""
 
     container: "Node"
     index: "Node"
 
 
-class ListOf(Struct, frozen=True):
+class ListOf(Struct, frozen=True, gc=False):
     """A list: `{...}`."""
 
     items: "tuple[Node, ...]"
 
 
-class Record(Struct, frozen=True):
+class Record(Struct, frozen=True, gc=False):
     """A record: `[...]` within a text."""
 
     attributes: "tuple[tuple[str, Node], ...]"
@@ -123,33 +123,33 @@ Node: TypeAlias = (
 )
 
 
-def children(node: Node) -> tuple[Node, ...]:  # noqa: C901 - a case a kind of node
+_PARTS: dict[type[Node], Callable[[Any], tuple[Node, ...]]] = {
+    Literal: lambda _: (),
+    Reference: lambda _: (),
+    Unary: lambda node: (node.operand,),
+    Binary: lambda node: (node.left, node.right),
+    Chain: lambda node: node.terms,
+    Conditional: lambda node: (
+        (node.condition, node.no) if node.yes is None else (node.condition, node.yes, node.no)
+    ),
+    Call: lambda node: node.arguments,
+    MemberAccess: lambda node: (node.record,),
+    Subscript: lambda node: (node.container, node.index),
+    ListOf: lambda node: node.items,
+    Record: lambda node: tuple(each for _, each in node.attributes),
+}
+
+
+_OF_NUMBERS = frozenset({"+", "-", "*", "/", "%", "<<", ">>", ">>>"})
+"""The operators whose values are numbers."""
+
+
+def children(node: Node) -> tuple[Node, ...]:
     """Return the child nodes of a node, in the order of the text."""
-    match node:
-        case Literal() | Reference():
-            parts: tuple[Node, ...] = ()
-        case Unary():
-            parts = (node.operand,)
-        case Binary():
-            parts = (node.left, node.right)
-        case Chain():
-            parts = node.terms
-        case Conditional():
-            parts = (node.condition, node.no) if node.yes is None else (node.condition, node.yes, node.no)
-        case Call():
-            parts = node.arguments
-        case MemberAccess():
-            parts = (node.record,)
-        case Subscript():
-            parts = (node.container, node.index)
-        case ListOf():
-            parts = node.items
-        case Record():
-            parts = tuple(each for _, each in node.attributes)
-    return parts
+    return _PARTS[type(node)](node)
 
 
-def with_children(node: Node, change: Callable[[Node], Node]) -> Node:  # noqa: C901 - likewise
+def with_children(node: Node, change: Callable[[Node], Node]) -> Node:  # noqa: C901 - a case a kind of node
     """Return a copy of the node in which `change` has replaced each child."""
     match node:
         case Literal() | Reference():
@@ -225,3 +225,18 @@ def localised(record: Record) -> Record:
         return with_children(node, local)
 
     return Record(tuple((name, local(each)) for name, each in record.attributes))
+
+
+def is_no_condition(node: Node) -> bool:
+    """Return whether no ad could make this tree true: a number, text, list, record or sum."""
+    match node:
+        case Literal():
+            return not isinstance(node.value, bool)
+        case Unary():
+            return node.operator != "!"
+        case Binary():
+            return node.operator in _OF_NUMBERS
+        case ListOf() | Record():
+            return True
+        case _:
+            return False

@@ -31,22 +31,17 @@ def run(arguments: Sequence[str]) -> int:  # noqa: PLR0911 - one exit code a kin
     from wms.cli.printing import give_up_output
     from wms.errors import Rejected, Unavailable
 
-    if arguments[:1] == [ASK_COMPLETION]:
-        from wms.cli.completion import answer as complete
-
-        return complete(arguments[1:])
     try:
-        from wms.cli.app import app_for
-
-        answer = app_for(arguments)(_marked(arguments))
+        answer = _answer(arguments)
         sys.stdout.flush()
     except CycloptsError as error:
-        return _say(arguments, "USAGE", _usage_fault(error), _usage_remedy(arguments), code=BAD_INPUT)
+        return _say(arguments, "USAGE", *_usage_advice(arguments, error), code=BAD_INPUT)
     except Rejected as fault:
         code = NOT_ALLOWED if fault.code in _NOT_ALLOWED or fault.code.startswith("TOKEN_") else BAD_INPUT
         return _say(arguments, fault.code, fault.message, fault.remedy, fault.details, code=code)
     except Unavailable as fault:
-        remedy = "" if "up" in arguments else "`wms status` shows how the system does; `wms up` starts one"
+        usual = "" if "up" in arguments else "`wms status` shows how the system does; `wms up` starts one"
+        remedy = usual if fault.remedy is None else fault.remedy
         return _say(arguments, "UNAVAILABLE", fault.message, remedy, code=UNAVAILABLE)
     except KeyboardInterrupt:
         sys.stderr.write("wms: interrupted\n")
@@ -67,6 +62,16 @@ def run(arguments: Sequence[str]) -> int:  # noqa: PLR0911 - one exit code a kin
     return answer if isinstance(answer, int) else OK
 
 
+def _answer(arguments: Sequence[str]) -> object:
+    if arguments[:1] == [ASK_COMPLETION]:
+        from wms.cli.completion import answer as complete
+
+        return complete(arguments[1:])
+    from wms.cli.app import app_for
+
+    return app_for(arguments)(_marked(arguments))
+
+
 def _marked(arguments: Sequence[str]) -> list[str]:
     """Return the arguments prepared for the parser. `-` becomes a path that stands for standard input.
 
@@ -80,6 +85,21 @@ def _marked(arguments: Sequence[str]) -> list[str]:
 
         words.insert(end + 1, PROGRAM_MARK)
     return words
+
+
+def _usage_advice(arguments: Sequence[str], error: Exception) -> tuple[str, str]:
+    """Return what is wrong with the arguments, and the remedy. `error` is the argument parser's."""
+    from wms.cli.app import command_in
+    from wms.cli.other_systems import same_here
+
+    first = arguments[0]
+    if command_in([first]):
+        return _usage_fault(error), _usage_remedy(arguments)
+    if first.startswith("-"):
+        return f"{first} stands before the command", "options stand after it: wms jobs --data DIR"
+    if ours := same_here(first):
+        return f'there is no command "{first}" here', f"the same here: {ours}"
+    return _usage_fault(error), _usage_remedy(arguments)
 
 
 def _usage_fault(error: Exception) -> str:

@@ -6,6 +6,7 @@ from cyclopts import Parameter
 
 from wms.cli.options import USUAL, CommonOptions, Duration, Flag, Moment, Most, WithinBounds
 from wms.cli.printing import note, show, show_json, show_table
+from wms.cli.quantities import stamp
 from wms.cli.session import OK, with_client
 from wms.cli.table import ALWAYS, TableColumn
 
@@ -65,7 +66,7 @@ def who_rows(found: "WhoYouAre") -> list[tuple[str, str]]:
         ("rights", ", ".join(found.rights) or "-"),
         *([] if found.actions is None else [("actions", ", ".join(found.actions) or "none")]),
         ("token", found.token_id),
-        ("expires", f"{expires:%Y-%m-%d %H:%M:%S} UTC"),
+        ("expires", stamp(expires)),
     ]
 
 
@@ -102,7 +103,7 @@ def audit_trail(
     refused
         Only what was refused.
     since
-        Only since this time: 2h (ago), 2026-11-22, or 2026-11-22T08:00.
+        Only since this time: 2h (ago), 2026-11-22, or 2026-11-22T08:00:00Z.
     limit
         The greatest number of lines to show; 0 shows all.
     """
@@ -133,7 +134,7 @@ def trail_rows(lines: "Iterable[AuditLine]") -> list[tuple[object, ...]]:
     """Return the table rows of orders: time, owner, action, subject and answer."""
     return [
         (
-            f"{each.at:%m-%d %H:%M:%S}",
+            stamp(each.at),
             each.owner,
             each.action,
             each.subject.strip("{}").replace('"', "") or "-",
@@ -209,7 +210,7 @@ def revocation_rows(found: "Iterable[RevocationLine]") -> list[tuple[object, ...
             each.kind,
             each.value,
             each.revoked_by,
-            f"{each.expires_at:%m-%d %H:%M}" if each.expires_at else "lifted",
+            stamp(each.expires_at) if each.expires_at else "lifted",
             each.reason or "-",
         )
         for each in found

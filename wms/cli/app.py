@@ -35,7 +35,12 @@ COMMANDS = (
     (JOBS, "status", "jobs:status", "Show the states of jobs, or the health of the system."),
     (JOBS, "wait", "jobs:wait", "Wait until jobs have ended."),
     (JOBS, "why", "why:why", "Explain the state of a job."),
-    (JOBS, "show", "job_record:show_job", "Show the record of a job, and the ranking that led to its place."),
+    (
+        JOBS,
+        "show",
+        "job_record:show_job",
+        "Show the records of jobs, and the rankings that led to their places.",
+    ),
     (JOBS, "logs", "logs:logs", "Show the history of a job, and its output."),
     (
         JOBS,
@@ -86,6 +91,12 @@ COMMANDS = (
         "dead-letters",
         "dead_letters:dead_letters",
         "List, show, replay or drop messages that could not be handled; skip one that blocks a partition.",
+    ),
+    (
+        LOOK,
+        "log-gaps",
+        "log_gaps:log_gaps",
+        "List messages that no service handled; take in or drop those kept aside since a restore of the database.",
     ),
     (
         LOOK,

@@ -40,8 +40,8 @@ Live: TypeAlias = Callable[[str], Sequence[str]]
 
 _OF_JOBS = (
     "jobs", "status", "wait", "why", "logs", "timeline", "output", "kill", "hold", "release", "edit", "reschedule", "rm",
+    "show", "reservations",
 )  # fmt: skip
-_WITH_ONE_JOB = ("show", "reservations")
 _LIVE_VALUES = {"--site": "sites", "--banned-site": "sites", "--ce": "elements"}
 
 
@@ -130,8 +130,6 @@ def _values(option: str, choices: Iterable[str], live: Live) -> Sequence[str]:
 def _arguments(name: str, given: Sequence[str], live: Live) -> Sequence[str]:
     if name in _OF_JOBS:
         return live("jobs")
-    if name in _WITH_ONE_JOB:
-        return [] if given else live("jobs")
     if name == "site":
         return live("sites") if len(given) == 1 else live("elements") if len(given) == 2 else []
     if name == "completion":

@@ -19,28 +19,30 @@ def convert(
     /,
     *,
     to: Target = "toml",
-    strict: Annotated[Flag, Parameter(help="refuse what cannot be converted without a loss")] = False,
+    lenient: Annotated[
+        Flag, Parameter(help="leave out what cannot be converted, though it may change the job")
+    ] = False,
     json: Annotated[Flag, Parameter(help="print document and report as JSON")] = False,
 ) -> int:
     """Convert job descriptions into another language.
 
-    The source's language is recognised by its content: JSDL, the JDL of DIRAC and gLite, xRSL, activity descriptions, HTCondor's submit files, TOML or JSON. The document goes to standard output. A table on standard error lists what was translated or left out, with its line.
+    The source's language is recognised by its content: JSDL, the JDL of DIRAC and gLite, xRSL, activity descriptions, HTCondor's submit files, TOML or JSON. The document goes to standard output. A table on standard error lists what was translated or left out, with its line. What cannot be converted and may change the job is refused.
 
     For example:
       wms convert job.jsdl
       wms convert job.jdl --to jsdl > job.jsdl
-      wms convert job.sub --to json --strict
+      wms convert job.sub --to json --lenient
       wms convert jobs.toml --to xrsl --json
     """
     import sys
 
-    from wms.cli.description_files import jobs_of, translation_of
+    from wms.cli.description_files import jobs_of, translation_of, with_files
     from wms.cli.job_descriptions import bytes_of
     from wms.jobdesc.languages import catalogue
 
     source = translation_of(file, bytes_of(file))
-    written = catalogue.write(jobs_of(file, source, strict=strict), to)
-    text = written.whole(strict=strict)
+    written = with_files(catalogue.write(jobs_of(file, source, lenient=lenient), to), source)
+    text = written.whole(lenient=lenient)
     if json:
         show_json(_record(source.language, to, text, source.report, written.report))
         return OK

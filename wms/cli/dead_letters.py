@@ -8,7 +8,7 @@ from cyclopts import Parameter
 from wms.cli.blocked_messages import BLOCKED, line_of, unhandled_row
 from wms.cli.options import USUAL, CommonOptions, Flag, WithinBounds
 from wms.cli.printing import note, show, show_json, show_output, show_table
-from wms.cli.quantities import span
+from wms.cli.quantities import span, stamp
 from wms.cli.session import (
     NOT_ALLOWED,
     OK,
@@ -264,7 +264,7 @@ def _orders(common: CommonOptions, limit: int) -> int:
             return OK
         rows = [
             (
-                f"{each['ordered_at']:%Y-%m-%d %H:%M:%S}",
+                stamp(each["ordered_at"]),
                 each["operator"],
                 each["action"],
                 each["subject"],

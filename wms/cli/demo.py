@@ -1,11 +1,10 @@
 """`wms demo`: starts a whole system, runs a real workload on it, checks the result, and prints the figures."""
 
 import asyncio
-import os
 import resource
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -22,7 +21,6 @@ def demo(
     data: Annotated[Path | None, Parameter(env_var=())] = None,
     slots: Slots = None,
     kafka: str = "embedded",
-    link: Literal["gateway", "kafka"] = "gateway",
     json: Flag = False,
 ) -> int:
     """Start a whole system, run a real workload through it, verify the result, and stop it again.
@@ -34,7 +32,6 @@ def demo(
     Examples:
       wms demo
       wms demo --slots 4 --json
-      wms demo --link kafka
 
     Parameters
     ----------
@@ -44,14 +41,12 @@ def demo(
         The number of jobs that run at once; default: one for each core.
     kafka
         embedded, apache, or HOST:PORT of a running broker.
-    link
-        How pilots reach the services: gateway (over HTTP, as pilots at other sites may), or kafka (the broker itself).
     json
         Print the summary as JSON on standard output, for programs.
     """
     from wms.cli.own_run import run_or_tell
 
-    summary = run_or_tell(_demo(data, slots=slots, kafka=kafka, link=link))
+    summary = run_or_tell(_demo(data, slots=slots, kafka=kafka))
     if summary is None:
         return SOME_FAILED
     summary["cpu_seconds"] = _cpu_seconds()
@@ -59,11 +54,11 @@ def demo(
     return OK
 
 
-async def _demo(data: Path | None, *, slots: int | None, kafka: str, link: str) -> dict[str, Any]:
+async def _demo(data: Path | None, *, slots: int | None, kafka: str) -> dict[str, Any]:
     from msgspec.structs import asdict
 
     from wms.cli.own_run import audited
-    from wms.cli.payload_isolation import isolation_fault
+    from wms.cli.payload_isolation import isolation_here
     from wms.cli.printing import note
     from wms.cli.progress import ProgressBoard
     from wms.demo.phases import Phases
@@ -75,16 +70,13 @@ async def _demo(data: Path | None, *, slots: int | None, kafka: str, link: str) 
     with phases.phase("all"):
         note("starting Postgres, a broker and the services ...")
         began = time.monotonic()
-        isolation = asyncio.create_task(
-            asyncio.to_thread(isolation_fault, os.environ.get("WMS_ISOLATION", ""))
-        )
-        options: dict[str, Any] = {"slots": slots, "kafka": kafka, "pilots_over_https": link == "gateway"}
-        async with own_system(data, note, log_level="warning", **options) as system:
+        async with own_system(data, note, log_level="warning", slots=slots, kafka=kafka) as system:
+            isolation = asyncio.create_task(asyncio.to_thread(isolation_here, system.isolation))
             phases.seconds["start"] = round(time.monotonic() - began, 2)
             assert system.facts is not None
             root, url = system.layout.root, system.facts.postgres_url
-            fault = await isolation
-            _tell_ways(link, fault)
+            here = await isolation
+            note(f"pilots reach the services through the gateway alone; {here.text()}")
             with ProgressBoard() as board:
                 figures = await run(
                     root, url, _on(board, f"{root}/pilots/*/log and services/*/*.log"), phases
@@ -98,21 +90,9 @@ async def _demo(data: Path | None, *, slots: int | None, kafka: str, link: str) 
         **asdict(figures),
         "audit": verdict,
         "seconds": phases.seconds,
-        "link": link,
-        "isolation": fault or "namespaces",
+        "isolation": here.payloads or "namespaces",
+        "pilots": here.pilots or "confined",
     }
-
-
-def _tell_ways(link: str, fault: str) -> None:
-    """Tell how pilots reach the services, and whether jobs are isolated. `fault` is why not, empty if they are."""
-    from wms.cli.payload_isolation import isolation_words
-    from wms.cli.printing import note
-
-    ways = {
-        "gateway": "pilots reach the services through the gateway alone",
-        "kafka": "pilots reach the broker",
-    }
-    note(f"{ways[link]}; {isolation_words(fault)}")
 
 
 def _on(board: "ProgressBoard", logs: str) -> "Tell":
@@ -156,8 +136,8 @@ def _show(summary: dict[str, Any], *, as_json: bool) -> None:
         ("wait, 95 %", f"{wait.p95:.2f} s"),
         ("matches", f"{summary['matches_per_second']:g} a second"),
         ("pilots", f"{summary['pilots_used']} used of {summary['pilots_sent']} sent"),
-        ("pilots' way", summary["link"]),
         ("isolation", summary["isolation"]),
+        ("pilots", summary["pilots"]),
         *((f"time: {name}", f"{taken:.2f} s") for name, taken in seconds.items()),
         ("CPU time", f"{summary['cpu_seconds']:.1f} s"),
     ]

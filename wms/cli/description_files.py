@@ -1,6 +1,8 @@
 """Files of descriptions in any language. The language is recognised by the content, and what could not be translated is shown in a table."""
 
+import glob
 import os
+import random
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,14 +10,19 @@ from typing import NamedTuple
 
 import msgspec
 
-from wms.cli.printing import harmless, note
+from wms.cli.printing import note
 from wms.cli.table import TableColumn, fitted
+from wms.client.files import files_below
 from wms.errors import Rejected, shown
 from wms.jobdesc import JobDescription
-from wms.jobdesc.languages.catalogue import LANGUAGES, language_of
-from wms.jobdesc.languages.translation import Language, LocalFile, Translation
-from wms.jobdesc.loss_report import LossEntry
+from wms.jobdesc.languages.catalogue import LANGUAGES, SBATCH, language_of
+from wms.jobdesc.languages.submit_machine import FoundName, SubmitMachine
+from wms.jobdesc.languages.translation import Language, LocalFile, Translation, WrittenDocument
+from wms.jobdesc.loss_report import NAME_LENGTH, LossEntry, LossReport
 from wms.jobdesc.problem import InvalidDescription, Problem
+from wms.printed_text import escaped
+from wms.runtime import clock
+from wms.transfer.archive import ProgramFile
 
 ROWS = 50
 """How many rows a table of losses on standard error may have. --json has all rows."""
@@ -39,16 +46,21 @@ class GivenDescriptions(NamedTuple):
     """For each description, the files of this machine that its document names, by their names in the job's directory."""
 
 
-def is_recognised(name: str) -> bool:
-    """Return whether a file's content is in a language of job descriptions. False for a missing file and for an executable one."""
+def is_recognised(name: str, *, program: bool = False) -> bool:
+    """Return whether a file's content is in a language of job descriptions. False for a missing file.
+
+    Of executable files only batch scripts are, and none that stands for a `program`, after `--`.
+    """
     path = Path(name)
-    if not path.is_file() or os.access(path, os.X_OK):
+    runs = os.access(path, os.X_OK)
+    if not path.is_file() or (runs and program):
         return False
     try:
         with path.open("rb") as file:
-            return language_of(file.read(HEAD)) is not None
+            found = language_of(file.read(HEAD))
     except OSError:
         return False
+    return found is SBATCH if runs else found is not None
 
 
 def translation_of(name: str, data: bytes) -> Translation:
@@ -62,50 +74,91 @@ def translation_of(name: str, data: bytes) -> Translation:
             f"the languages are {known}",
         )
     try:
-        return language.read(data)
+        return language.read(data) if language.read_at is None else language.read_at(data, _machine(name))
     except InvalidDescription as invalid:
         raise InvalidDescription(_named(name, invalid)) from None
     except Rejected as fault:
         raise Rejected(fault.code, f"{name}: {fault.message}", fault.remedy, fault.details) from None
 
 
-def jobs_of_file(name: str, data: bytes, *, strict: bool) -> GivenDescriptions:
+def jobs_of_file(name: str, data: bytes, *, lenient: bool = False) -> GivenDescriptions:
     """Return the jobs that a file describes, and print on standard error what its translation lost.
 
-    Raise InvalidDescription if a job is invalid, or if `strict` is True and anything was lost. Raise Rejected if a file
+    Raise InvalidDescription if a job is invalid, or, unless `lenient` is True, if what may change it cannot be carried out. Raise Rejected if a file
     that the document names is missing.
     """
     found = translation_of(name, data)
-    jobs = jobs_of(name, found, strict=strict)
-    if found.report.losses:
-        note(f"{name}: {found.report.in_short()}; what is impossible is left out:")
-        note_entries(found.report.losses)
-    return GivenDescriptions(jobs, [_beside(name, each) for each in found.local_files or [()] * len(jobs)])
+    jobs = jobs_of(name, found, lenient=lenient)
+    if found.report.left_out:
+        note(f"{name}: {found.report.in_short()}; left out:")
+        note_entries(found.report.left_out)
+    files = found.local_files or [()] * len(jobs)
+    return GivenDescriptions(
+        jobs, [_beside(name, each, job.executable) for each, job in zip(files, jobs, strict=True)]
+    )
 
 
-def _beside(name: str, files: Sequence[LocalFile]) -> dict[str, Path]:
+def _beside(name: str, files: Sequence[LocalFile], program: str = "") -> dict[str, Path]:
     """Return the files that a document names, by their names in the job's directory. Their paths are relative to the document `name`.
 
-    Raise Rejected if one is missing.
+    The job's `program` may be executed, as other systems have it, whatever its mode is here. Raise Rejected if a file is missing.
     """
-    found = {each.name: Path(name).parent / each.path for each in files}
-    for path in found.values():
-        if not path.is_file():
+    found = dict[str, Path]()
+    for each in files:
+        path = Path(name).parent / each.path
+        if not path.exists():
             remedy = "its paths are relative to the document"
             raise Rejected("NO_SUCH_FILE", f"{name} names {shown(str(path), 200)}, which is no file", remedy)
+        if each.executable and path.is_file() and not os.access(path, os.X_OK):
+            message = f"{shown(str(path), 200)} may not be executed, and is to be run"
+            raise Rejected("NOT_EXECUTABLE", message, f"chmod +x {shown(str(path), 200)}")
+        runs = each.executable or each.name == os.path.normpath(program)
+        for own, plain in files_below(path, each.name or "."):
+            below = ProgramFile(plain) if runs else plain
+            if found.setdefault(own, below) != below:
+                message = f"{found[own]} and {below} would both be {own}"
+                raise Rejected("TWO_FILES", message, "rename one")
     return found
 
 
-def jobs_of(name: str, found: Translation, *, strict: bool) -> list[JobDescription]:
+def _machine(name: str) -> SubmitMachine:
+    """Return this machine for the document `name`, whose paths are relative to it."""
+    from wms.cli.job_descriptions import text_of as text_of_file
+
+    directory = Path(name).parent
+
+    def matching(pattern: str) -> list[FoundName]:
+        names = glob.glob(pattern, root_dir=directory)  # noqa: PTH207 - patterns may be absolute
+        return [FoundName(each, (directory / each).is_dir()) for each in sorted(names)]
+
+    return SubmitMachine(
+        environment=os.environ,
+        text=lambda path: text_of_file(str(directory / path)),
+        matching=matching,
+        draw=random.SystemRandom().randrange,
+        now=clock.now().astimezone(),
+    )
+
+
+def jobs_of(name: str, found: Translation, *, lenient: bool = False) -> list[JobDescription]:
     """Return the descriptions that the translation of the file `name` found.
 
-    Raise InvalidDescription if a job is invalid, or if `strict` is True and anything was lost. The place of each problem begins
+    Raise InvalidDescription if a job is invalid, or, unless `lenient` is True, if what may change it cannot be carried out. The place of each problem begins
     with the file's name.
     """
     try:
-        return found.jobs(strict=strict)
+        return found.jobs(lenient=lenient)
     except InvalidDescription as invalid:
         raise InvalidDescription(_named(name, invalid)) from None
+
+
+def with_files(written: WrittenDocument, source: Translation) -> WrittenDocument:
+    """Return a written document with a note on each file of this machine that goes with the jobs of its source, and not with its own."""
+    paths = dict.fromkeys(each.path for files in source.local_files for each in files)
+    sentence = "goes with the jobs of the source document alone; submit that, or name the file by --input"
+    lost = tuple(LossEntry(shown(path, NAME_LENGTH), "impossible", sentence) for path in paths)
+    report = LossReport((*written.report.entries, *lost))
+    return msgspec.structs.replace(written, report=report)
 
 
 def note_entries(entries: Sequence[LossEntry]) -> None:
@@ -114,7 +167,7 @@ def note_entries(entries: Sequence[LossEntry]) -> None:
     if not rows:
         return
     width = os.get_terminal_size(sys.stderr.fileno()).columns if sys.stderr.isatty() else WIDTH
-    clean = [[harmless(cell) for cell in row] for row in rows]
+    clean = [[escaped(cell) for cell in row] for row in rows]
     for line in fitted(_COLUMNS, clean, width).lines:
         note("  ".join(line).rstrip())
     if len(entries) > ROWS:

@@ -45,6 +45,9 @@ class EditOptions:
     max_processors: int | None = sets("max_processors")
     """The most processors that a job can use, with --min-processors."""
 
+    gpus: int | None = sets("gpus")
+    """GPUs on one node."""
+
     tag: Many | None = sets("tags")
     """A tag that the resource must have. May be repeated."""
 

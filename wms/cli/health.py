@@ -16,6 +16,7 @@ from wms.cli.session import OK, SOME_FAILED, quiet, run_async
 from wms.cli.table import ALWAYS, TableColumn
 from wms.runtime.service_health import (
     Heartbeat,
+    LoopHealth,
     PartitionLine,
     busy,
     partitions,
@@ -40,6 +41,7 @@ PARTS = (
     TableColumn("UP FOR>", 2),
     TableColumn("LAG>", 1),
     TableColumn("PROBE>", 2),
+    TableColumn("HELD>", 2),
     TableColumn("WHY", 1, "wrap", 24),
 )
 
@@ -62,6 +64,8 @@ class ProcessHealth(msgspec.Struct, frozen=True, kw_only=True):
 
     For an unserved partition it is the time without a probe. None if there is no probe.
     """
+    loop: LoopHealth = LoopHealth()
+    """The longest times for which one callback kept the process's event loop."""
     note: str = ""
     busy: str = ""
     """A text on a slow batch of messages that the process still handles; empty if there is none."""
@@ -83,6 +87,8 @@ class SystemHealth(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the settings name the database, where the services write their heartbeats. If not, services are not shown."""
     blocked: tuple[BlockedMessageLine, ...] = ()
     """The messages that block their partitions, because a service cannot get past them."""
+    gaps: tuple[str, ...] = ()
+    """The ranges of messages that a service did not handle and no operator has looked at, as texts for people."""
 
 
 def show_health(common: CommonOptions) -> int:
@@ -91,12 +97,9 @@ def show_health(common: CommonOptions) -> int:
     if common.json:
         show_json(health)
         return OK if health.up else SOME_FAILED
-    kept = (
-        f"kept up by process {health.kept_by}"
-        if health.kept_by
-        else "nothing supervises it on this machine: `wms up` does"
-    )
-    show(f"system in {health.data}: {kept}")
+    kept = "nothing supervises it on this machine: `wms up` does" if health.sees_services else ""
+    kept = f"kept up by process {health.kept_by}" if health.kept_by else kept
+    show(f"system in {health.data}" + (f": {kept}" if kept else ""))
     show_table(PARTS, map(row, health.parts))
     if not health.sees_services:
         note("how the services do is told to operators: the settings name no database")
@@ -105,17 +108,28 @@ def show_health(common: CommonOptions) -> int:
         for each in health.blocked:
             show(f"  {in_words(each)}")
         show("`wms dead-letters skip CONSUMER TOPIC/PARTITION OFFSET --reason WHY` sets one aside")
+    if health.gaps:
+        show("\nnot handled, until an operator looks at them:")
+        for gap in health.gaps:
+            show(f"  {gap}")
+        show("`wms log-gaps` lists them, with what is kept aside")
     return OK if health.up else SOME_FAILED
 
 
 def row(part: ProcessHealth) -> tuple[object, ...]:
     """Return the table row that shows a server or service."""
     probe = "" if part.probe_ms is None else _milliseconds(part.probe_ms)
+    held = "" if part.loop.last_minute is None else _milliseconds(part.loop.last_minute.processor_ms)
     told = (
         "-" if value is None or value == "" else value
-        for value in (part.pid, part.starts, part.since, part.lag, probe)
+        for value in (part.pid, part.starts, part.since, part.lag, probe, held)
     )
-    return (part.name, _state(part), *told, summed_up(part.problems) or part.busy or part.note)
+    return (
+        part.name,
+        _state(part),
+        *told,
+        summed_up(part.problems) or part.busy or part.loop.in_words() or part.note,
+    )
 
 
 def _state(part: ProcessHealth) -> str:
@@ -139,7 +153,7 @@ async def look(common: CommonOptions) -> SystemHealth:
     settings = read_settings(directory)
     keeper = await asyncio.to_thread(holder, directory / LOCK_FILE)
     state = await asyncio.to_thread(read_state, directory) if keeper else None
-    broker, services = await asyncio.gather(_broker(settings), _services(settings))
+    broker, (services, gaps) = await asyncio.gather(_broker(settings), _services(settings))
     parts = [_counted(part, state) for part in (broker, *services)]
     if state is not None:
         parts = [*_supervisor(state), *parts, *_children(state, parts, directory)]
@@ -153,6 +167,7 @@ async def look(common: CommonOptions) -> SystemHealth:
         parts=tuple(parts),
         sees_services=settings.postgres is not None,
         blocked=tuple(blocked),
+        gaps=tuple(gaps),
     )
 
 
@@ -238,34 +253,39 @@ async def _broker(settings: "ClientSettings") -> ProcessHealth:
     )
 
 
-async def _services(settings: "ClientSettings") -> list[ProcessHealth]:
-    """Return the health of Postgres, and of the services by the heartbeats that they write there; empty if the settings name no database."""
+async def _services(settings: "ClientSettings") -> tuple[list[ProcessHealth], list[str]]:
+    """Return the health of Postgres, and of the services by the heartbeats that they write there; and the gaps in their logs.
+
+    Both are empty if the settings name no database.
+    """
     from wms.db.database import GONE, Database
     from wms.errors import Unavailable
 
     if settings.postgres is None:
-        return []
+        return [], []
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
             db = await Database.connect(settings.postgres.url, size=1, application="wms-status")
     except (Unavailable, TimeoutError) as error:
-        return [ProcessHealth(name="postgres", up=False, running=False, note=str(error) or "no answer")]
+        return [ProcessHealth(name="postgres", up=False, running=False, note=str(error) or "no answer")], []
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
             return await _told_by(db)
     except GONE as error:
-        return [ProcessHealth(name="postgres", up=False, running=False, note=repr(error))]
+        return [ProcessHealth(name="postgres", up=False, running=False, note=repr(error))], []
     finally:
         await db.close()
 
 
-async def _told_by(db: "Database") -> list[ProcessHealth]:
-    from wms.db import instance
+async def _told_by(db: "Database") -> tuple[list[ProcessHealth], list[str]]:
+    from wms.cli.log_gaps import in_words
+    from wms.db import instance, log_gap
 
     async with db.transaction() as tx:
         now = await tx.now()
         beats = [_heartbeat(each) for each in await instance.instances(tx)]
-        return [await _postgres(tx), *service_parts(beats, now), *await _traffic(tx)]
+        parts = [await _postgres(tx), *service_parts(beats, now), *await _traffic(tx)]
+        return parts, [in_words(each) for each in await log_gap.page(tx)]
 
 
 async def _postgres(tx: "Transaction") -> ProcessHealth:
@@ -301,10 +321,13 @@ def _heartbeat(row: Any) -> Heartbeat:
 
 
 def service_parts(beats: Sequence[Heartbeat], now: Any) -> list[ProcessHealth]:
-    """Return the health of each living instance of each service, by heartbeats. A service without a living instance has one entry as dead."""
+    """Return the health of each living instance of each service, by heartbeats. A service without a living instance has one entry as dead.
+
+    The advertisers of each owner of a token are a service of their own.
+    """
     parts: list[ProcessHealth] = []
-    for service in sorted({beat.service for beat in beats}):
-        mine = [beat for beat in beats if beat.service == service]
+    for kind in sorted({beat.kind() for beat in beats}):
+        mine = [beat for beat in beats if beat.kind() == kind]
         living = [beat for beat in mine if beat.alive]
         lines = partitions(living, now)
         # A problem of a partition is shown once, with the first instance of its service.
@@ -324,6 +347,7 @@ def _service(beat: Heartbeat, lines: list[PartitionLine], now: Any) -> ProcessHe
         since=since(beat.started_at, now),
         lag=beat.lag(),
         probe_ms=worst_round_trip(lines),
+        loop=beat.loop(),
         note=", ".join((f"handled {beat.handled():,}", *beat.facts())),
         busy=busy(lines),
         problems=tuple(wrong),
@@ -332,7 +356,8 @@ def _service(beat: Heartbeat, lines: list[PartitionLine], now: Any) -> ProcessHe
 
 
 def _dead(beat: Heartbeat, now: Any) -> ProcessHealth:
-    why = f"no heartbeat for {since(beat.heartbeat_at, now)}"
+    _, owner = beat.kind()
+    why = f"no heartbeat for {since(beat.heartbeat_at, now)}" + (f", owner {owner}" if owner else "")
     return ProcessHealth(
         name=beat.service, up=False, running=False, pid=beat.pid, lag=beat.lag() or None, problems=(why,)
     )

@@ -1,13 +1,12 @@
 """Input files of a submission: files for all jobs of a description, and files for single jobs of an array."""
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from wms.cli.printing import console, note
+from wms.cli.printing import note
 
 if TYPE_CHECKING:
     from wms.client import Client
@@ -15,8 +14,6 @@ if TYPE_CHECKING:
     from wms.jobdesc import JobDescription, SandboxRef
 
 NOTES = 3
-BAR_FROM = 20
-"""From how many archives on a progress bar is shown while they are uploaded."""
 
 
 class Inputs(msgspec.Struct, frozen=True):
@@ -74,10 +71,10 @@ async def with_inputs(
     from wms.client.job_inputs import with_archives
 
     own = await _upload_own(client, [paths for each in inputs for paths in each.own])
-    refs = dict[tuple[str, ...], "SandboxRef"]()
+    refs = dict[tuple[tuple[str, Path | bytes], ...], "SandboxRef"]()
     ready = []
     for description, each in zip(descriptions, inputs, strict=True):
-        names = tuple(each.shared)
+        names = tuple(each.shared.items())
         if names and names not in refs:
             refs[names] = await client.upload(each.shared)
         if names:
@@ -91,15 +88,7 @@ async def with_inputs(
 async def _upload_own(
     client: "Client", paths: "list[tuple[str, ...]]"
 ) -> "dict[tuple[str, ...], SandboxRef]":
-    if len(set(paths)) < BAR_FROM or not sys.stderr.isatty():
-        return await client.upload_each(paths)
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from wms.cli.progress import count_bar
 
-    bar = Progress(
-        TextColumn("uploading input files"), BarColumn(), MofNCompleteColumn(), console=console(stderr=True)
-    )
-    with bar:
-        task = bar.add_task("upload")
-        return await client.upload_each(
-            paths, lambda done, total: bar.update(task, completed=done, total=total)
-        )
+    with count_bar("uploading input files", len(set(paths))) as step:
+        return await client.upload_each(paths, lambda _done, _total: step())

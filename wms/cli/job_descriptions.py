@@ -13,6 +13,7 @@ from wms.cli.submit_options import flag_of
 from wms.errors import Rejected, shown
 from wms.jobdesc import JobDescription, validate
 from wms.jobdesc.array import INDEX, PLACEHOLDER, is_array
+from wms.jobdesc.description import revised
 from wms.jobdesc.document import SIZE_LIMIT, read_entries
 from wms.jobdesc.problem import InvalidDescription
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 LIST_LIMIT = 64 * 1024 * 1024
 SUFFIXES = (".toml", ".json", ".jsonl", ".ndjson")
-FOREIGN_SUFFIXES = (".jsdl", ".xml", ".jdl", ".xrsl", ".adl", ".sub", ".submit")
+FOREIGN_SUFFIXES = (".jsdl", ".xml", ".jdl", ".xrsl", ".adl", ".sub", ".submit", ".sbatch", ".slurm")
 """File suffixes of descriptions in other languages. They distinguish files from programs; the language is recognised by the content."""
 STDIN = ("-", "/dev/stdin")
 PROGRAM_MARK = "\0program"
@@ -73,20 +74,27 @@ def _check_is_program(word: str) -> None:
 _WRITE = f"write descriptions in a file whose name ends in {', '.join(SUFFIXES)}; a program stands after --"
 
 
-def are_files(words: Sequence[str]) -> bool:
-    """Return whether the words are description files, judged by the first word. If not, they are a program with its arguments."""
+def are_files(words: Sequence[str], *, program: bool = False) -> bool:
+    """Return whether the words are description files, judged by the first word. If not, they are a program with its arguments.
+
+    `program` says that they stand after `--`.
+    """
     if not words:
         return False
     from wms.cli.description_files import is_recognised
 
     named = words[0].lower().endswith((*SUFFIXES, *FOREIGN_SUFFIXES))
-    return words[0] in STDIN or named or is_recognised(words[0])
+    return words[0] in STDIN or named or is_recognised(words[0], program=program)
 
 
-def described(words: Sequence[str], flags: Mapping[str, Any], *, strict: bool = False) -> "GivenDescriptions":
+def described(
+    words: Sequence[str], flags: Mapping[str, Any], *, lenient: bool = False, program: bool = False
+) -> "GivenDescriptions":
     """Return the descriptions that words and options give. `flags` are the fields that options set, which override those in files.
 
-    If `strict` is True, everything lost in a translation is a problem. Raise Rejected, with every problem of all descriptions, if
+    `program` says that the words stand after `--`.
+
+    Unless `lenient` is True, what may change a job and cannot be carried out is a problem. Raise Rejected, with every problem of all descriptions, if
     one is invalid or nothing is given.
     """
     if not words:
@@ -97,11 +105,11 @@ def described(words: Sequence[str], flags: Mapping[str, Any], *, strict: bool = 
         )
     from wms.cli.description_files import GivenDescriptions
 
-    if not are_files(words):
+    if not are_files(words, program=program):
         return GivenDescriptions(
             _from_flags({"executable": words[0], "arguments": list(words[1:]), **flags}), [{}]
         )
-    given = [_from_file(file, strict=strict) for file in words]
+    given = [_from_file(file, lenient=lenient) for file in words]
     return GivenDescriptions(
         [over(each, flags) for document in given for each in document.descriptions],
         [files for document in given for files in document.files],
@@ -224,27 +232,27 @@ def over(description: JobDescription, flags: Mapping[str, Any]) -> JobDescriptio
     for name, value in mixed.items():
         if isinstance(value, list):
             mixed[name] = tuple(value)
-    changed = msgspec.structs.replace(description, **mixed)
+    changed = revised(description, mixed)
     if problems := validate(changed):
         raise by_flags(InvalidDescription(problems))
     return changed
 
 
-def _from_file(name: str, *, strict: bool) -> "GivenDescriptions":
+def _from_file(name: str, *, lenient: bool) -> "GivenDescriptions":
     from wms.cli.description_files import jobs_of_file
 
-    return jobs_of_file(name, bytes_of(name), strict=strict)
+    return jobs_of_file(name, bytes_of(name), lenient=lenient)
 
 
 def lines_of(name: str) -> tuple[str, ...]:
     """Return the lines of a file without their line ends. Raise Rejected if the file cannot be read, is not UTF-8, or is too large."""
-    return tuple(text_of(name).removesuffix("\n").replace("\r\n", "\n").split("\n"))
+    return tuple(text_of(name).replace("\r\n", "\n").removesuffix("\n").split("\n"))
 
 
 def text_of(name: str) -> str:
     """Return the text of a file. Raise Rejected if it cannot be read, is not UTF-8, or is too large."""
     try:
-        text = bytes_of(name, LIST_LIMIT).decode()
+        text = bytes_of(name, LIST_LIMIT).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise Rejected("NOT_UTF8", f"{shown(name, 200)} is not UTF-8", "save it as UTF-8") from None
     if len(text) > LIST_LIMIT:

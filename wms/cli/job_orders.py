@@ -12,9 +12,9 @@ from wms.cli.session import NOT_ALLOWED, OK, SOME_FAILED, with_client
 from wms.cli.waiting import in_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Awaitable, Callable, Iterator
 
-    from wms.client import Client
+    from wms.client import Client, Selector
     from wms.messages.replies import Controlled, Unchanged
 
 Action = Literal["kill", "hold", "stop_and_hold", "release", "reschedule", "remove", "edit"]
@@ -144,18 +144,40 @@ def remove(
     *ids: Jobs,
     chosen: SelectionOptions = NO_CHOICE,
     reason: Reason = "",
+    yes: Flag = False,
     order_id: Id = None,
     common: CommonOptions = USUAL,
 ) -> int:
     """Delete jobs.
 
-    Jobs that have ended or wait can be deleted. A job that a pilot has must be killed first.
+    Jobs that have ended can be deleted, and with --yes those that wait or are held. A job that a pilot has must be killed first.
 
     For example:
       wms rm --state Done,Killed
       wms rm 100-200
+
+    Parameters
+    ----------
+    yes
+        Also delete jobs that have not begun: they will never run.
     """
-    return _order("remove", ids, chosen, reason, order_id, common)
+    return _order("remove", ids, chosen, reason, order_id, common, check=None if yes else _check_ended)
+
+
+async def _check_ended(client: "Client", selector: "Selector") -> None:
+    """Raise Rejected if some of the selected jobs have not begun, and would be deleted."""
+    from msgspec.structs import replace
+
+    from wms.errors import Rejected
+    from wms.job.state import ENDED, TRANSITIONS, Event
+
+    states = [each for each, events in TRANSITIONS.items() if Event.REMOVE in events and each not in ENDED]
+    chosen = tuple(each for each in states if not selector.states or each in selector.states)
+    counts = await client.counts(replace(selector, states=chosen)) if chosen else {}
+    if counts:
+        raise Rejected(
+            "NOT_ENDED", f"some of these jobs have not begun: {in_words(counts)}", "--yes deletes them, too"
+        )
 
 
 def _order(  # noqa: PLR0917 - one form for all verbs
@@ -166,11 +188,14 @@ def _order(  # noqa: PLR0917 - one form for all verbs
     order_id: str | None,
     common: CommonOptions,
     changes: EditOptions = NO_CHANGES,
+    check: "Callable[[Client, Selector], Awaitable[None]] | None" = None,
 ) -> int:
     selector = chosen.selector(ids)
     fields = _fields(action, changes)
 
     async def work(client: "Client") -> int:
+        if check is not None:
+            await check(client, selector)
         wanted = await with_files(client, changes, fields)
         done = await client.order(action, selector, reason, changes=wanted, id=order_id)
         return _tell(action, done, common)

@@ -3,21 +3,20 @@
 `wms predictions`: how well the broker's predictions came true.
 """
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
-from cyclopts import Parameter
-
-from wms.cli.options import USUAL, CommonOptions, Flag
+from wms.cli.options import USUAL, CommonOptions, Flag, Jobs
 from wms.cli.printing import note, show, show_json, show_pretty_json, show_table
-from wms.cli.quantities import amount, span
-from wms.cli.session import OK, with_client
+from wms.cli.quantities import amount, span, stamp
+from wms.cli.session import NOT_ALLOWED, OK, with_client
 from wms.cli.table import ALWAYS, TableColumn
 from wms.cli.usage_curve import usage_lines
+from wms.cli.waiting import none_found
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from wms.client import Client
+    from wms.client import Client, Selector
     from wms.messages.replies import (
         AgreementLine,
         CalibrationLine,
@@ -68,18 +67,19 @@ PARTS = ("stage_in", "waiting", "execution", "stage_out")
 
 
 def show_job(
-    job: Annotated[int, Parameter(help="The job's id")],
+    job: Jobs,
     /,
-    *,
+    *more: Jobs,
     ranking: Flag = False,
     common: CommonOptions = USUAL,
 ) -> int:
-    """Show the record of a job, and the ranking that led to its place.
+    """Show the records of jobs, and the rankings that led to their places.
 
     Without --ranking the job's description is shown. The ranking has each computing element with the predicted time to delivery and its four parts (stage-in, wait, run, stage-out), the interval that holds it in 90 of 100 cases, the sources of the predictions, and why others were rejected; then each placement and what became of it. With --json all of it is one document.
 
     For example:
       wms show 17
+      wms show 17,20-25
       wms show 17 --ranking
       wms show 17 --ranking --json
 
@@ -88,27 +88,44 @@ def show_job(
     ranking
         Show where the broker could place the job, and where it placed it.
     """
-    if ranking:
-        return with_client(common, lambda client: _ranking(client, job, common))
-    return with_client(common, lambda client: _record(client, job, common))
+    from wms.client.selector import select
+
+    selector = select((job, *more))
+    shown = _ranking if ranking else _record
+
+    async def work(client: "Client") -> int:
+        found = await named_jobs(client, selector)
+        for n, job_id in enumerate(found):
+            if n and not common.json:
+                show()
+            await shown(client, job_id, common)
+        if not found:
+            note(none_found(selector))
+        return OK if found else NOT_ALLOWED
+
+    return with_client(common, work)
 
 
-async def _record(client: "Client", job_id: int, common: CommonOptions) -> int:
+async def named_jobs(client: "Client", selector: "Selector") -> list[int]:
+    """Return the ids of the jobs that the user named and may see. A single id is returned unlooked: its own fault says more."""
+    if len(selector.ids) == 1 and selector.ids[0][0] == selector.ids[0][1]:
+        return [selector.ids[0][0]]
+    return [job.job_id async for job in client.jobs(selector)]
+
+
+async def _record(client: "Client", job_id: int, common: CommonOptions) -> None:
     detail = await client.show(job_id)
     if common.json:
         show_json(detail)
-        return OK
+        return
     line = detail.job
     show(f"job {line.job_id}: {line.state}{f' at {line.site}' if line.site else ''} ({line.reason})")
-    show(
-        f"owner {line.owner}@{line.owner_group} of {line.vo}, submitted {line.submitted_at:%Y-%m-%d %H:%M:%S} UTC"
-    )
+    show(f"owner {line.owner}@{line.owner_group} of {line.vo}, submitted {stamp(line.submitted_at)}")
     if detail.lease and detail.lease.staging:
         show(staging_words(detail.lease.staging))
     for text in usage_lines(detail.attempts[-1]) if detail.attempts else ():
         show(text)
     show_pretty_json(detail.description)
-    return OK
 
 
 def staging_words(said: "StagingReport") -> str:
@@ -117,17 +134,16 @@ def staging_words(said: "StagingReport") -> str:
     return f"{said.part.replace('_', '-')}: {said.files_done} of {said.files} files, {amount(said.bytes_done)}{total}"
 
 
-async def _ranking(client: "Client", job_id: int, common: CommonOptions) -> int:
+async def _ranking(client: "Client", job_id: int, common: CommonOptions) -> None:
     found = await client.ranking(job_id)
     if common.json:
         show_json(found)
     else:
         _show_ranking(found)
-    return OK
 
 
 def _show_ranking(found: "JobRanking") -> None:
-    at = f", ranked {found.ranked_at:%Y-%m-%d %H:%M:%S} UTC" if found.ranked_at else ""
+    at = f", ranked {stamp(found.ranked_at)}" if found.ranked_at else ""
     show(f"job {found.job_id}: {found.state}; the broker's record: {found.phase or 'not begun'}{at}")
     if found.reason:
         show(f"  {found.reason}: {found.reason_text}")
@@ -170,8 +186,8 @@ def sources(parts: "Iterable[PredictedPart]") -> str:
 
 def _placement_row(each: "PlacementLine") -> tuple[object, ...]:
     why = f"{each.reason}: {each.reason_text}" if each.reason_text else each.reason
-    start = f"{each.start_at:%m-%d %H:%M:%S}" if each.start_at else "-"
-    since = f"{each.changed_at:%m-%d %H:%M:%S}"
+    start = stamp(each.start_at) if each.start_at else "-"
+    since = stamp(each.changed_at)
     return (
         each.attempt, each.site, each.ce, each.state, each.dispatch, since, start, each.reservation or "-", why,
     )  # fmt: skip
@@ -179,7 +195,7 @@ def _placement_row(each: "PlacementLine") -> tuple[object, ...]:
 
 def _agreement_row(each: "AgreementLine") -> tuple[object, ...]:
     why = f"{each.reason}: {each.reason_text}" if each.reason_text else each.reason
-    start = f"{each.start_at:%m-%d %H:%M:%S}" if each.start_at else "-"
+    start = stamp(each.start_at) if each.start_at else "-"
     return each.agreement_id, each.site, each.state, start, each.reservation or "-", why
 
 

@@ -36,7 +36,7 @@ def jobs(
     oldest: Flag = False,
     sort: str = "",
     columns: Many | None = None,
-    format: Literal["table", "ids", "json"] = "table",  # noqa: A002 - the option's name
+    format: Literal["table", "ids", "json", "csv"] = "table",  # noqa: A002 - the option's name
     common: CommonOptions = USUAL,
 ) -> int:
     """List jobs, the newest first.
@@ -50,6 +50,7 @@ def jobs(
       wms jobs --state live --site A --json
       wms jobs --group fits --since 2h
       wms jobs --columns id,name,state --sort=-since
+      wms jobs --group fits --limit 0 --format csv > fits.csv
       wms reschedule $(wms jobs --state Failed --since 1d --limit 0 --format ids)
 
     Parameters
@@ -65,18 +66,19 @@ def jobs(
     columns
         Show these columns in this order: id,name,state. May be repeated.
     format
-        table; ids: ids and ranges on one line, as other commands take them; json: the same as --json.
+        table; ids: ids and ranges on one line, as other commands take them; json: the same as --json; csv: a line for each job with its parameters, exit code, times, CPU time and memory.
     """
     from dataclasses import replace as with_fields
 
     from msgspec.structs import replace
 
     from wms.job.state import State
+    from wms.messages.replies import JobLine
 
-    how, as_ids = look(columns or [], sort), format == "ids"
+    how, as_ids, as_csv = look(columns or [], sort), format == "ids", format == "csv"
     common = with_fields(common, json=common.json or format == "json")
 
-    whole = not (ids or chosen.state or chosen.site or chosen.name or chosen.submission or each)
+    whole = not (ids or chosen.state or chosen.site or chosen.name or chosen.submission or each or as_csv)
     states = [] if chosen.all else [state for state in State if state is not State.DELETED]
     selector = chosen.selector(ids, default_all=True)
     if states and not (ids or selector.states or selector.submission):
@@ -94,9 +96,13 @@ def jobs(
                 show_json(_record(job))
             return OK
         else:
-            found = [job async for job in client.jobs(selector, newest=not oldest, limit=most)]
+            rows = client.jobs(selector, newest=not oldest, limit=most, results=as_csv)
+            found = [job async for job in rows]
             total = await _total(client, selector, found, most)
-        _show_all(found, how, common, as_ids=as_ids)
+        if as_csv:
+            _show_csv([job for job in found if isinstance(job, JobLine)])
+        else:
+            _show_all(found, how, common, as_ids=as_ids)
         if not common.json and total != len(found):
             note(f"{len(found):,} of {total or 'possibly more'} are shown; --limit 0 shows all")
         return OK
@@ -161,6 +167,28 @@ def _show_all(
         show_jobs(found, how)
 
 
+def _show_csv(jobs: "Sequence[JobLine]") -> None:
+    import csv
+    import io
+
+    from wms.client.result_table import result_row
+
+    rows = [result_row(job) for job in jobs]
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    written = io.StringIO()
+    table = csv.DictWriter(written, columns, lineterminator="\n")
+    table.writeheader()
+    for row in rows:
+        table.writerow({name: _in_csv(value) for name, value in row.items()})
+    show(written.getvalue().removesuffix("\n"))
+
+
+def _in_csv(value: object) -> object:
+    from datetime import datetime
+
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
 def _last(line: "JobLine | SweepLine") -> int:
     from wms.messages.replies import SweepLine
 
@@ -217,7 +245,7 @@ def wait(
 ) -> int:
     """Wait until jobs have ended.
 
-    A bar shows the progress. The exit code is 0 if all are Done, else 1.
+    A bar shows the progress. The exit code is 0 if all are Done, else 1. If all that are left start after a job that failed, it is told and the wait ends.
 
     For example:
       wms wait 100-200

@@ -1,24 +1,24 @@
 """`wms logs`: the history of a job with reasons, and its output; with -f, both are followed until the job ends."""
 
+import contextlib
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
 from wms.cli.options import USUAL, Bytes, CommonOptions, Flag, WithinBounds
 from wms.cli.printing import note, show, show_json, show_output, show_table
-from wms.cli.quantities import amount, span
+from wms.cli.quantities import amount, span, stamp
 from wms.cli.session import OK, SOME_FAILED, with_client
 from wms.cli.table import ALWAYS, TableColumn
 
 if TYPE_CHECKING:
     from wms.client import Client
-    from wms.messages.replies import Attempt, HistoryLine, JobDetail
+    from wms.messages.replies import Attempt, HistoryLine, JobDetail, JobOutput
 
 LOOK_SECONDS = 0.5
 MOST = 65_536
 """How many bytes of a job's output one answer of the system may have."""
-KEPT = 4_096
-"""How many bytes of the end of the printed output are remembered. They show where the last lines of an ended job continue it."""
+KEPT_ELSEWHERE = "; `wms output` fetches what the job kept"
 ATTEMPTS = (
     TableColumn("ATTEMPT>", ALWAYS),
     TableColumn("SITE", 1, "cut", 8),
@@ -30,6 +30,8 @@ ATTEMPTS = (
     TableColumn("MEMORY>", 2),
     TableColumn("OUTPUT>", 5),
 )
+USER = "user "
+"""The beginning of the source of a change that a user ordered."""
 UNNAMED = ("", "QUEUED", "ACCEPTED", "STARTED", "OFFERED")
 
 
@@ -40,6 +42,7 @@ def logs(
     follow: Annotated[bool, Parameter(name=("--follow", "-f"), negative=())] = False,
     stderr: Flag = False,
     output_only: Flag = False,
+    raw: Flag = False,
     tail: Annotated[
         Bytes, Parameter(show_default=lambda _: "16K", validator=WithinBounds(1, MOST, "1 to 64K"))
     ] = 16_384,
@@ -62,16 +65,18 @@ def logs(
         Show standard error instead of standard output.
     output_only
         Show only the output.
+    raw
+        Show the output as it was printed, with colours and all that may change a terminal.
     tail
-        The size of the end that is shown, such as 4K; at most 64K.
+        The size of the end that is shown, such as 4K; at most 64K. It begins with a whole line, or says that it does not. Of an ended job the last 4 kB are stored.
     """
     stream: Literal["stdout", "stderr"] = "stderr" if stderr else "stdout"
 
     async def work(client: "Client") -> int:
         if common.json and not follow:
-            return await _show_json(client, job, stream, tail)
+            return await _show_json(client, job, stream, tail, raw=raw)
         detail = await client.show(job)
-        view = _View(client, job, stream, quiet=output_only, as_json=common.json)
+        view = _View(client, job, stream, quiet=output_only, raw=raw, as_json=common.json)
         if follow:
             return await _followed(view, detail, tail, job)
         view.history(detail)
@@ -93,11 +98,13 @@ async def _followed(view: "_View", detail: "JobDetail", size: int, job: int) -> 
         raise
 
 
-async def _show_json(client: "Client", job: int, stream: Literal["stdout", "stderr"], size: int) -> int:
+async def _show_json(
+    client: "Client", job: int, stream: Literal["stdout", "stderr"], size: int, *, raw: bool
+) -> int:
     import msgspec
 
     detail = await client.show(job)
-    printed = await client.peek(job, stream, limit=size)
+    printed = await client.peek(job, stream, limit=size, raw=raw, whole=True)
     show_json({**msgspec.to_builtins(detail), "output": printed})
     return OK
 
@@ -106,17 +113,26 @@ class _View:
     """What `wms logs` has printed of one job, so that each state change and each piece of output is printed once."""
 
     def __init__(
-        self, client: "Client", job: int, stream: Literal["stdout", "stderr"], *, quiet: bool, as_json: bool
+        self,
+        client: "Client",
+        job: int,
+        stream: Literal["stdout", "stderr"],
+        *,
+        quiet: bool,
+        raw: bool,
+        as_json: bool,
     ) -> None:
         self._client = client
         self._job = job
         self._stream = stream
         self._quiet = quiet
+        self._raw = raw
         self._as_json = as_json
         self._seq = 0
         self._epoch = 0
         self._offset: int | None = None
-        self._end = ""
+        """The position after the printed output, in bytes; None: none of this attempt was printed."""
+        self._is_within_line = False
         self._waits = ""
 
     def history(self, detail: "JobDetail") -> None:
@@ -124,7 +140,7 @@ class _View:
         for line in detail.history:
             if line.seq > self._seq:
                 self._seq = line.seq
-                self._move(line)
+                self._move(line, detail.job.owner)
         waits = f"waits, {detail.job.reason}: {detail.reason_text}" if detail.reason_text else ""
         if waits != self._waits:
             self._waits = waits
@@ -133,13 +149,11 @@ class _View:
 
     async def tail(self, size: int) -> None:
         """Print the last `size` bytes of the job's output."""
-        printed = await self._client.peek(self._job, self._stream, limit=size)
-        if printed.offset and not self._quiet:
-            note(f"--- {self._stream}, the last {len(printed.text):,} of {printed.size:,} bytes")
-        elif printed.text and not self._quiet:
+        printed = await self._piece(size)
+        if printed.text and not printed.offset and not self._quiet:
             note(f"--- {self._stream}")
-        self._print(printed.text)
-        if printed.text and not printed.text.endswith("\n"):
+        self._take(printed)
+        if self._is_within_line:
             show()
 
     async def follow(self, detail: "JobDetail", size: int) -> int:
@@ -154,7 +168,7 @@ class _View:
         while True:
             self.history(detail)
             if detail.job.state in ENDED:
-                await self._last_words()
+                await self._last_words(detail, size)
                 return OK if detail.job.state == "Done" else SOME_FAILED
             if detail.job.state == "Running":
                 await self._more(detail, size)
@@ -162,64 +176,87 @@ class _View:
             detail = await self._client.show(self._job)
 
     async def _more(self, detail: "JobDetail", size: int) -> None:
+        """Print what a running job has printed since the last look, piece by piece."""
         from wms.errors import Unavailable
 
-        epoch = detail.attempts[-1].epoch if detail.attempts else 0
-        if epoch != self._epoch:
-            # The output of another attempt begins anew.
-            self._epoch, self._offset, self._end = epoch, None, ""
-        try:
-            printed = await self._client.peek(
-                self._job,
-                self._stream,
-                offset=self._offset,
-                limit=size if self._offset is None else 65_536,
-            )
-        except Unavailable:
-            return  # the pilot may just have ended; the next look tells
-        if printed.live:
-            self._print(printed.text)
-            self._offset = printed.offset + len(printed.text.encode())
+        self._begin(detail)
+        with contextlib.suppress(Unavailable):  # the pilot may just have ended; the next look tells
+            while (printed := await self._piece(size)).live:
+                self._take(printed)
+                if not printed.text or printed.end is None or printed.end >= printed.size:
+                    return
 
-    async def _last_words(self) -> None:
-        """Print the output that came between the last poll and the job's end. Of an ended job, only the last lines are stored."""
-        printed = await self._client.peek(self._job, self._stream)
-        overlap = next(
-            (
-                n
-                for n in range(min(len(self._end), len(printed.text)), 0, -1)
-                if self._end.endswith(printed.text[:n])
-            ),
-            0,
-        )
-        if self._end and printed.text and not overlap and not self._quiet:
-            note("--- some output is left out here; `wms output` fetches what the job kept")
-        self._print(printed.text[overlap:])
-        if self._end and not self._end.endswith("\n"):
+    async def _last_words(self, detail: "JobDetail", size: int) -> None:
+        """Print the output that came between the last look and the job's end. Of an ended job, only the last bytes are stored."""
+        self._begin(detail)
+        self._take(await self._piece(size))
+        if self._is_within_line:
             show()
 
+    def _begin(self, detail: "JobDetail") -> None:
+        """Begin anew with the output of another attempt."""
+        epoch = detail.attempts[-1].epoch if detail.attempts else 0
+        if epoch != self._epoch:
+            self._epoch, self._offset = epoch, None
+
+    async def _piece(self, size: int) -> "JobOutput":
+        """Return what follows the printed output; its last `size` bytes if none was printed yet."""
+        limit = size if self._offset is None else MOST
+        return await self._client.peek(
+            self._job, self._stream, offset=self._offset, limit=limit, raw=self._raw, whole=True
+        )
+
+    def _take(self, printed: "JobOutput") -> None:
+        """Print a piece of the output, after what was printed before, and say what is left out in between."""
+        text = printed.text
+        if self._offset is None:
+            text = self._from_a_line(printed)
+        elif not printed.whole:
+            note("--- the stored end of the output; it is not known what was shown of it before")
+        elif printed.offset > self._offset:
+            note(f"--- {printed.offset - self._offset:,} bytes are left out here{KEPT_ELSEWHERE}")
+        self._offset = printed.offset + len(printed.text.encode()) if printed.end is None else printed.end
+        self._print(text)
+
+    def _from_a_line(self, printed: "JobOutput") -> str:
+        """Return the output from the beginning of a line, and say what is left out before it; or say that it begins within a line."""
+        if not printed.offset:
+            return printed.text
+        begin = printed.text.find("\n") + 1
+        is_within = not 0 < begin < len(printed.text)
+        text = printed.text if is_within else printed.text[begin:]
+        if is_within or not self._quiet:
+            elsewhere = "" if printed.live else KEPT_ELSEWHERE
+            within = ", from within a line" if is_within else ""
+            sizes = f"the last {len(text.encode()):,} of {printed.size:,} bytes"
+            note(f"--- {self._stream}, {sizes}{within}{elsewhere}")
+        return text
+
     def _print(self, text: str) -> None:
-        self._end = (self._end + text)[-KEPT:]
         if text and self._as_json:
             show_json({"job_id": self._job, "stream": self._stream, "text": text})
         elif text:
-            show_output(text)
+            show_output(text, raw=self._raw)
+            self._is_within_line = not text.endswith("\n")
 
-    def _move(self, line: "HistoryLine") -> None:
+    def _move(self, line: "HistoryLine", owner: str) -> None:
         if self._as_json:
             show_json(line)
         elif not self._quiet:
-            if self._end and not self._end.endswith("\n"):
+            if self._is_within_line:
                 show()
-            show(in_words(line))
+                self._is_within_line = False
+            show(in_words(line, owner))
 
 
-def in_words(line: "HistoryLine") -> str:
-    """Return a state change as text: its time, its state, its attempt, and its reason."""
+def in_words(line: "HistoryLine", owner: str) -> str:
+    """Return a state change of this owner's job as text: its time, state, attempt and reason, and another user who ordered it."""
     reason = "" if line.reason in UNNAMED else line.reason
     text = f"{reason}: {line.text}" if reason and line.text else reason or line.text
+    if line.source.startswith(USER) and line.source != USER + owner:
+        text += f" (by {line.source})"
     attempt = f"  attempt {line.epoch}" if line.epoch else ""
-    return f"{line.at:%Y-%m-%d %H:%M:%S}  {line.state:<11}{attempt:<11} {text}".rstrip()
+    return f"{stamp(line.at)}  {line.state:<11}{attempt:<11} {text}".rstrip()
 
 
 def _show_attempts(detail: "JobDetail") -> None:

@@ -116,7 +116,7 @@ class SelectionOptions:
     """Jobs of your submission with this id, which `wms submit --id` names."""
 
     since: Moment | None = None
-    """Jobs that were submitted or changed their state since this time: 2h (ago), 2026-11-22, or 2026-11-22T08:00."""
+    """Jobs that were submitted or changed their state since this time: 2h (ago), 2026-11-22, or 2026-11-22T08:00:00Z."""
 
     all: Annotated[bool, Parameter(negative=(), show_default=False)] = False
     """All jobs that you may act on."""

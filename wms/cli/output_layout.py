@@ -3,7 +3,8 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,13 +21,17 @@ class OutputLayout:
     """Fetches outputs into the directory `to`, and chooses the path of each file. Two files never get the same path.
 
     Without a pattern, each job has a directory named by its id. With `flat`, `/` in file names becomes `_`. The pattern is that of
-    `wms output --pattern`, with placeholders such as {id} and {file}. `overwrite` allows existing files to be replaced.
+    `wms output --pattern`, with placeholders such as {id} and {file}. `overwrite` allows existing files to be replaced. Only files
+    whose paths in the output match one of the patterns `only` are kept; empty: all.
     """
 
-    def __init__(self, to: Path, pattern: str, *, flat: bool, overwrite: bool) -> None:
+    def __init__(
+        self, to: Path, pattern: str, *, flat: bool, overwrite: bool, only: Sequence[str] = ()
+    ) -> None:
         self._to = to
         self._pattern = pattern
         self._flat = flat
+        self._only = only
         self._overwrite = overwrite
         self._taken: dict[Path, int] = {}
         """For each path that was written, the id of the job whose file it is."""
@@ -36,7 +41,7 @@ class OutputLayout:
 
         Raise Rejected if the job has no output, or if a path is invalid, leads out of the directory, or belongs to another file.
         """
-        if not self._pattern:
+        if not (self._pattern or self._only):
             return await client.output(job_id, self._to / str(job_id), overwrite=self._overwrite)
         from msgspec.structs import replace
 
@@ -45,10 +50,12 @@ class OutputLayout:
         with tempfile.TemporaryDirectory(prefix=f".{job_id}.", dir=self._to) as aside:
             whole = Path(aside, "output")
             fetched = await client.output(job_id, whole)
-            for source, target in self._targets(detail, whole).items():
+            targets = self._targets(detail, whole)
+            size = sum(source.stat().st_size for source in targets)
+            for source, target in targets.items():
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.move(source, target)
-        return replace(fetched, directory=str(self._to))
+        return replace(fetched, directory=str(self._to), files=len(targets), bytes=size)
 
     def _targets(self, detail: "JobDetail", whole: Path) -> dict[Path, Path]:
         """Return the target path of each file that was fetched into the directory `whole`, by the file's present path.
@@ -56,10 +63,15 @@ class OutputLayout:
         Raise Rejected if two files would get the same path, or a path is invalid or exists.
         """
         files = sorted(Path(folder, name) for folder, _, names in os.walk(whole) for name in names)
+        pattern = self._pattern or "{id}/{file}"
+        names = {file: str(file.relative_to(whole)) for file in files}
         found = {
-            file: target_of(self._to, self._pattern, detail, str(file.relative_to(whole)), flat=self._flat)
-            for file in files
+            file: target_of(self._to, pattern, detail, name, flat=self._flat)
+            for file, name in names.items()
+            if not self._only or any(fnmatchcase(name, each) for each in self._only)
         }
+        if not found:
+            raise Rejected("NO_OUTPUT", f"job {detail.job.job_id} kept no file of {', '.join(self._only)}")
         for target in found.values():
             other = self._taken.setdefault(target, detail.job.job_id)
             if other != detail.job.job_id or len(set(found.values())) < len(found):

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from wms.cli.job_descriptions import columns, pairs, plain, text_of
 from wms.errors import Rejected, shown
 from wms.jobdesc.conflicts import ARRAY_LIMIT
+from wms.jobdesc.expansion import Expansion
 from wms.jobdesc.problem import InvalidDescription
 from wms.jobdesc.series import expanded
 from wms.jobdesc.validation import problems
@@ -39,7 +40,7 @@ def series_of(words: Sequence[str], array: int | None) -> dict[str, tuple[str, .
     Raise InvalidDescription if a word is malformed.
     """
     said = {name: _numbers(name, text) for name, text in pairs(words, "--series").items()}
-    found, wrong = expanded({"parameters": said, "array": array})
+    found, wrong = expanded({"parameters": said, "array": array}, Expansion())
     if wrong:
         raise InvalidDescription(problems(wrong))
     lists: dict[str, tuple[str, ...]] = found["parameters"]  # type: ignore[assignment]

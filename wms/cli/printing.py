@@ -1,10 +1,11 @@
 """Output of commands: tables fitted to a terminal (unlimited in width elsewhere), JSON, and notes on standard error."""
 
 import os
-import re
 import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
+
+from wms.printed_text import escaped
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,8 +26,6 @@ STATE_STYLES = {
     "Killed": "red",
     "Deleted": "dim",
 }
-_CONTROLS = re.compile(r"\x1b(?!\[[0-9;]*m)|[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f]")
-_UNSAFE = re.compile(rf"{_CONTROLS.pattern}|\r")
 
 
 def is_terminal() -> bool:
@@ -49,18 +48,13 @@ def show_pretty_json(value: Any) -> None:
 
 
 def show(line: str = "") -> None:
-    """Print a line on standard output. Control characters are escaped, since the line may contain texts from other users."""
-    sys.stdout.write(f"{harmless(line)}\n")
+    """Print a line on standard output. Unsafe characters are escaped, since the line may contain texts from other users."""
+    sys.stdout.write(f"{escaped(line)}\n")
 
 
 def note(line: str) -> None:
-    """Print a line on standard error that is no result of the command. Control characters are escaped."""
-    sys.stderr.write(f"{harmless(line)}\n")
-
-
-def harmless(text: str) -> str:
-    """Return a text with its control characters escaped, except for line ends, tabs and colours."""
-    return _UNSAFE.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+    """Print a line on standard error that is no result of the command. Unsafe characters are escaped."""
+    sys.stderr.write(f"{escaped(line)}\n")
 
 
 def jobs_of(count: int) -> str:
@@ -77,7 +71,7 @@ def show_table(
     """
     from wms.cli.table import fitted
 
-    lines = [[harmless(str(cell)) for cell in row] for row in rows]
+    lines = [[escaped(str(cell)) for cell in row] for row in rows]
     if not lines:
         note(empty or "nothing to show")
     elif is_terminal():
@@ -106,7 +100,7 @@ def drawn_rows(rows: "Iterable[tuple[Sequence[str], bool]]") -> "Text":
         whole.append("\n" if n else "")
         for place, cell in enumerate(cells):
             whole.append("  " if place else "")
-            whole.append(harmless(cell), "bold" if strong else STATE_STYLES.get(cell.strip(), ""))
+            whole.append(escaped(cell), "bold" if strong else STATE_STYLES.get(cell.strip(), ""))
     return whole
 
 
@@ -117,9 +111,9 @@ def console(*, stderr: bool = False) -> "Console":
     return Console(stderr=stderr, highlight=False, emoji=False, markup=False)
 
 
-def show_output(text: str) -> None:
-    """Print the output of a job. On a terminal control characters are removed, except for colours."""
-    sys.stdout.write(_CONTROLS.sub("�", text) if is_terminal() else text)
+def show_output(text: str, *, raw: bool = False) -> None:
+    """Print what a program printed. Unsafe characters are escaped, unless the user wants the text `raw`."""
+    sys.stdout.write(text if raw else escaped(text))
     sys.stdout.flush()
 
 

@@ -1,14 +1,18 @@
 """Progress of many jobs on standard error: live on a terminal, else a line every few seconds."""
 
+import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from wms.cli.printing import console, note
 
+BAR_FROM = 20
+"""From how many steps on a bar is shown."""
 LINE_SECONDS = 5.0
 """How many seconds at least pass between two lines of progress, if standard error is no terminal."""
 
@@ -96,3 +100,14 @@ class Task:
 
 def _sum(counts: Mapping[str, int], states: tuple[str, ...]) -> int:
     return sum(counts.get(state, 0) for state in states)
+
+
+@contextmanager
+def count_bar(words: str, total: int) -> Iterator[Callable[[], None]]:
+    """Show a bar of `total` steps under these words, if they are many and standard error is a terminal. Yield what each step calls."""
+    if total < BAR_FROM or not sys.stderr.isatty():
+        yield lambda: None
+        return
+    with Progress(TextColumn(words), BarColumn(), MofNCompleteColumn(), console=console(stderr=True)) as bar:
+        task = bar.add_task(words, total=total)
+        yield lambda: bar.advance(task)

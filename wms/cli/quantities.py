@@ -1,7 +1,7 @@
 """Times and sizes: parsing of users' notation, and formatting for users."""
 
 import re
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 MIB = 1024 * 1024
 _SECONDS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3_600, "d": 86_400, "w": 7 * 86_400}
@@ -16,23 +16,29 @@ BYTES_LIMIT = 2**60
 
 _PARTS = re.compile(r"(?:(\d+(?:\.\d+)?)\s*([a-z]*)\s*)+")
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)")
-_CLOCK = re.compile(r"(\d{1,4}):([0-5]\d)(?::([0-5]\d))?")
+_CLOCK = re.compile(r"(?:(\d{1,3})-)?(\d{1,4}):([0-5]\d):([0-5]\d)")
+_UNCLEAR = re.compile(r"(\d{1,4}):([0-5]\d)")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)")
 
-A_TIME = "a time such as 90, 30s, 10m, 1h30m, 2d or 01:30:00"
-A_MOMENT = "how long ago, such as 2h or 7d, or a time such as 2026-11-22 or 2026-11-22T08:00"
+A_TIME = "a time such as 90, 30s, 10m, 1h30m, 2d, 01:30:00 or 1-12:00:00"
+A_MOMENT = "how long ago, such as 2h or 7d, or a time such as 2026-11-22 or 2026-11-22T08:00Z"
 A_SIZE = "a size such as 512M, 2G or 1.5GiB"
 
 
 def seconds(text: str) -> int:
-    """Return the seconds of `90`, `10m`, `1h30m`, `2d`, `01:30` (hours and minutes) or `01:30:00`.
+    """Return the seconds of `90`, `10m`, `1h30m`, `2d`, `01:30:00` or `1-12:00:00` (days, hours, minutes and seconds).
 
-    Raise ValueError for other texts.
+    Raise ValueError for other texts. One is `30:00`, which may mean minutes or hours.
     """
     said = _said(text)
     if clock := _CLOCK.fullmatch(said):
-        hours, minutes, rest = clock.groups(default="0")
-        return int(hours) * 3_600 + int(minutes) * 60 + int(rest)
+        days, hours, minutes, rest = map(int, clock.groups(default="0"))
+        return days * 86_400 + hours * 3_600 + minutes * 60 + rest
+    if unclear := _UNCLEAR.fullmatch(said):
+        first, second = unclear.groups()
+        raise ValueError(
+            f"may mean minutes or hours: write the time as 00:{first:0>2}:{second} or as {first}:{second}:00"
+        )
     if not _PARTS.fullmatch(said):
         raise ValueError(f"must be {A_TIME}")
     parts = _PART.findall(said)
@@ -79,7 +85,9 @@ def moment(text: str, now: datetime) -> datetime:
     The result has a time zone: that of this machine if the text has none.
     """
     try:
-        found = datetime.fromisoformat(text.strip()) if len(text) <= LENGTH_LIMIT else None
+        # Messages write a time in words, with its zone: 2026-11-22 08:00:05 UTC.
+        said = text.strip().replace(" UTC", "Z")
+        found = datetime.fromisoformat(said) if len(text) <= LENGTH_LIMIT else None
     except ValueError:
         found = None
     if found is not None:
@@ -88,6 +96,12 @@ def moment(text: str, now: datetime) -> datetime:
         return now - timedelta(seconds=seconds(text))
     except (ValueError, OverflowError):
         raise ValueError(f"must be {A_MOMENT}") from None
+
+
+def stamp(at: datetime, *, exactly: bool = False) -> str:
+    """Return a time as text that `moment` reads: `2026-11-22T08:00:05Z`, in UTC, with milliseconds if `exactly` is True."""
+    text = at.astimezone(UTC).isoformat(timespec="milliseconds" if exactly else "seconds")
+    return text.replace("+00:00", "Z")
 
 
 def span(duration: float) -> str:

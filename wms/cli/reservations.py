@@ -4,14 +4,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from wms.cli.options import USUAL, CommonOptions, Flag, Most, WithinBounds
+from wms.cli.job_record import named_jobs
+from wms.cli.options import USUAL, CommonOptions, Flag, Most
 from wms.cli.printing import note, show, show_json, show_table
-from wms.cli.quantities import span
+from wms.cli.quantities import span, stamp
 from wms.cli.session import OK, with_client
 from wms.cli.table import ALWAYS, TableColumn
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import Sequence
 
     from wms.client import Client
     from wms.messages.replies import ReservationLine
@@ -32,7 +33,6 @@ RESERVATIONS = (
 StateName = Literal[
     "Requested", "Temporary", "Confirmed", "Denied", "Cancelled", "Expired", "NoShow", "Ended"
 ]
-JobId = Annotated[int | None, Parameter(validator=WithinBounds(0, 2**62), show_default=False)]
 AgreementIds = Annotated[tuple[str, ...], Parameter(help="The ids of reservations, as the list has them")]
 
 reservations = App(
@@ -53,9 +53,7 @@ Each of list and cancel has --help with more examples.""",
 @reservations.default
 @reservations.command(name="list")
 def list_reservations(
-    job: Annotated[JobId, Parameter(help="A job's id; without one, all jobs that you may see")] = None,
-    /,
-    *,
+    *jobs: Annotated[str, Parameter(help="Ids and ranges of jobs; without one, all jobs that you may see")],
     state: Annotated[tuple[StateName, ...], Parameter(negative=(), show_default=False)] = (),
     ended: Flag = False,
     owner: str = "",
@@ -70,7 +68,7 @@ def list_reservations(
 
     For example:
       wms reservations list
-      wms reservations list 17 --ended
+      wms reservations list 17,20-25 --ended
       wms reservations --site CERN --state Confirmed
       wms reservations --state Denied --limit 20 --json
 
@@ -92,12 +90,19 @@ def list_reservations(
 
     async def work(client: "Client") -> int:
         from wms.agreement.state import AgreementState
+        from wms.client.selector import select
 
         states = [AgreementState(each) for each in state] or (list(AgreementState) if ended else [])
-        sought = client.reservations(
-            job=job, owner=owner, site=site, ce=ce, states=states, limit=limit + 1 if limit else None
-        )
-        await _show(sought, limit, common)
+        most = limit + 1 if limit else None
+        named = await named_jobs(client, select(jobs)) if jobs else [None]
+        found = [
+            each
+            for job in named
+            async for each in client.reservations(
+                job=job, owner=owner, site=site, ce=ce, states=states, limit=most
+            )
+        ]
+        _show(found, limit, common)
         return OK
 
     return with_client(common, work)
@@ -127,8 +132,7 @@ def cancel(ids: AgreementIds, /, *, reason: str = "", common: CommonOptions = US
     return with_client(common, work)
 
 
-async def _show(sought: "AsyncIterator[ReservationLine]", limit: int, common: CommonOptions) -> None:
-    found = [each async for each in sought]
+def _show(found: "list[ReservationLine]", limit: int, common: CommonOptions) -> None:
     shown = found[:limit] if limit else found
     if common.json:
         for each in shown:
@@ -150,7 +154,7 @@ def reservation_rows(lines: "Sequence[ReservationLine]") -> list[tuple[object, .
             f"{each.site}/{each.ce}",
             each.state,
             each.cpus,
-            f"{each.start_at:%m-%d %H:%M:%S}" if each.start_at else "-",
+            stamp(each.start_at) if each.start_at else "-",
             span(each.duration_seconds),
             each.reservation or "-",
             why(each),

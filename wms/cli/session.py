@@ -32,16 +32,32 @@ def with_client(common: CommonOptions, work: "Callable[[Client], Awaitable[int]]
 
     async def run() -> int:
         from wms.client import Client, read_settings
+        from wms.client.query_client import CONNECT_SECONDS
 
         quiet()
         settings = read_settings(common.data, token=common.token)
+        patience = DOWN_SECONDS if _is_down(common) else CONNECT_SECONDS
         async with (
             _renewed(settings),
-            Client.connect(settings, timeout=common.timeout, patience=_patience(common)) as client,
+            Client.connect(settings, timeout=common.timeout, patience=patience) as client,
         ):
             return await work(client)
 
-    return run_async(run())
+    return _run(common, run())
+
+
+def _run(common: CommonOptions, work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine. If something is unavailable and `wms up` does not run in the data directory, that is what the error says."""
+    from wms.client.settings import data_directory
+    from wms.errors import Unavailable
+
+    try:
+        return run_async(work)
+    except Unavailable:
+        if not _is_down(common):
+            raise
+        directory = data_directory(common.data)
+        raise Unavailable(f"the system in {directory} does not run", "`wms up` starts it") from None
 
 
 @asynccontextmanager
@@ -66,15 +82,14 @@ async def _renewed(settings: "ClientSettings") -> "AsyncIterator[None]":
         renewing.cancel()
 
 
-def _patience(common: CommonOptions) -> float:
-    """Return how many seconds to try to connect: few if `wms up` is known not to run in the data directory."""
-    from wms.client.query_client import CONNECT_SECONDS
+def _is_down(common: CommonOptions) -> bool:
+    """Return whether `wms up` is known not to run in the data directory, though it did."""
     from wms.client.settings import data_directory
     from wms.embedded.lock import holder
     from wms.embedded.supervisor import LOCK_FILE
 
     lock = data_directory(common.data) / LOCK_FILE
-    return CONNECT_SECONDS if not lock.exists() or holder(lock) else DOWN_SECONDS
+    return lock.exists() and not holder(lock)
 
 
 def with_database(common: CommonOptions, work: "Callable[[Database], Awaitable[int]]") -> int:
@@ -93,7 +108,7 @@ def with_database(common: CommonOptions, work: "Callable[[Database], Awaitable[i
         finally:
             await db.close()
 
-    return run_async(run())
+    return _run(common, run())
 
 
 def with_database_and_broker(
@@ -120,7 +135,7 @@ def with_database_and_broker(
             await kafka.close()
             await db.close()
 
-    return run_async(run())
+    return _run(common, run())
 
 
 def operator_name(common: CommonOptions) -> str:

@@ -7,6 +7,7 @@ from cyclopts import App, Parameter
 
 from wms.cli.options import USUAL, CommonOptions, Patience
 from wms.cli.printing import note, show, show_json, show_table
+from wms.cli.quantities import stamp
 from wms.cli.session import OK, SOME_FAILED, UNAVAILABLE, with_client
 from wms.cli.sites_queues_pilots import JOBS_THERE, PLANS, SITES, jobs_there_rows, plan_rows, site_rows
 
@@ -157,6 +158,7 @@ def _show(found: "SiteDetail", common: CommonOptions) -> int:
             if url:
                 show(f"{each.ce}: {what} {url}")
     for each in found.elements:
+        show(f"{each.ce}: isolation of payloads: {_isolation(each)}")
         if each.reason:
             show(f"{each.ce}: {_in_words(each)}")
     _table("changes of its state", HISTORY, map(_move, found.moves[:SHOWN]))
@@ -165,8 +167,14 @@ def _show(found: "SiteDetail", common: CommonOptions) -> int:
     return OK
 
 
+def _isolation(each: "SiteLine") -> str:
+    from wms.cli.payload_isolation import reported_words
+
+    return "; ".join(map(reported_words, each.isolation)) or "unknown, as no pilot is alive there"
+
+
 def _in_words(each: "SiteLine") -> str:
-    until = f" until {each.until:%Y-%m-%d %H:%M:%S} UTC" if each.until else ""
+    until = f" until {stamp(each.until)}" if each.until else ""
     return f"{each.state}{until}{f', by {each.said_by}' if each.said_by else ''}: {each.reason}"
 
 
@@ -177,12 +185,12 @@ def _table(title: str, columns: "Sequence[TableColumn | str]", rows: Iterable[tu
 
 
 def _move(each: "SiteMove") -> tuple[object, ...]:
-    when = f"{each.at:%Y-%m-%d %H:%M:%S}"
+    when = stamp(each.at)
     return when, each.ce or "all", each.before, each.state, each.said_by, each.reason
 
 
 def _canary(each: "CanaryLine") -> tuple[object, ...]:
-    when = f"{each.sent_at:%Y-%m-%d %H:%M:%S}"
+    when = stamp(each.sent_at)
     return each.job_id, each.ce, when, each.asked_by or "the system", each.outcome or "out"
 
 

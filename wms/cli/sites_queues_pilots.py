@@ -8,7 +8,7 @@ from wms.cli.discover import DiscoveryOptions, discover
 from wms.cli.options import USUAL, CommonOptions, Flag
 from wms.cli.payload_isolation import reported_words
 from wms.cli.printing import note, show_json, show_output, show_table
-from wms.cli.quantities import since, span
+from wms.cli.quantities import since, span, stamp
 from wms.cli.session import OK, with_client
 from wms.cli.table import ALWAYS, TableColumn
 from wms.site import PilotOwner
@@ -212,13 +212,13 @@ def _known_of(found: "PilotDetail") -> "Iterator[str]":
         yield f"{found.dispatcher} calls it {found.reference}"
     if found.word_at is not None:
         cause = f" ({found.cause})" if found.cause else ""
-        yield f"{found.dispatcher} said of it at {found.word_at:%Y-%m-%d %H:%M:%S}: {found.word}{cause}"
+        yield f"{found.dispatcher} said of it at {stamp(found.word_at)}: {found.word}{cause}"
     if found.isolation:
         yield f"isolation of payloads: {reported_words(found.isolation)}"
     if found.refused_orders:
         yield f"it refused {found.refused_orders:,} orders that no service signed: somebody forges them"
     if found.ended_at is not None:
-        yield f"it ended at {found.ended_at:%Y-%m-%d %H:%M:%S}"
+        yield f"it ended at {stamp(found.ended_at)}"
 
 
 def plan_rows(found: "Sequence[PlanLine]") -> list[tuple[object, ...]]:
@@ -254,7 +254,7 @@ def site_rows(found: "tuple[SiteLine, ...]") -> list[tuple[object, ...]]:
             each.site,
             each.ce,
             each.dispatcher,
-            each.state,
+            each.state if each.fresh or each.state != "healthy" else "stale",
             each.ad.get("slots", "-"),
             each.pilots,
             each.running_jobs,

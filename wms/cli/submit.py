@@ -52,11 +52,12 @@ def submit(
       wms submit --after 17,20-25 -- ./publish
       wms submit --input-from 17 -- sh -c 'sort 17/*.txt'
       wms submit jobs.toml
-      wms submit --strict job.jsdl
+      wms submit --lenient job.jsdl
       generate | wms submit - --id nightly-17 --json
     """
     from wms.cli import job_descriptions, retry
 
+    program = job_descriptions.PROGRAM_MARK in words
     words = job_descriptions.words_of(words)
     said, how, paths = _fields(options), options.how, options.files.input or []
     if old_jobs := options.run.retry_of:
@@ -68,7 +69,7 @@ def submit(
             return _show_plan(*ready, common) if how.dry_run else await _submit(client, ready, how, common)
 
         return with_client(common, again)
-    given = job_descriptions.described(words, said, strict=how.strict)
+    given = job_descriptions.described(words, said, lenient=how.lenient, program=program)
     descriptions, files = given.descriptions, inputs_of(given.descriptions, paths, given.files)
     if how.dry_run:
         return _show_plan(descriptions, files, common)
@@ -103,10 +104,28 @@ async def _submit(
     taken = await _taken(client, await with_inputs(client, *jobs), how)
     for warning in taken.warnings:
         note(f"warning: {warning}")
+    if any(each.dispatch == "direct" for each in jobs[0]):
+        note(
+            "warning: jobs that are sent directly are not isolated; elements take them only of owners whom they trust"
+        )
     _show_taken(taken, common, wait=how.wait)
+    if sys.stdout.isatty() and not common.json:
+        await _warn_of_isolation(client)
     if not how.wait:
         return OK
     return await wait_for(client, taken.selector(), common, submission=taken)
+
+
+async def _warn_of_isolation(client: "Client") -> None:
+    """Say, to a person, which elements do not isolate payloads. The jobs are submitted: no fault of the question matters."""
+    import contextlib
+
+    from wms.cli.payload_isolation import isolation_warning
+    from wms.errors import Rejected, Unavailable
+
+    with contextlib.suppress(Rejected, Unavailable):
+        if warning := isolation_warning(await client.sites()):
+            note(warning)
 
 
 async def _taken(client: "Client", ready: "list[JobDescription]", how: HowOptions) -> "Submission":

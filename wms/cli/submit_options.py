@@ -57,6 +57,9 @@ class NeedOptions:
     wall_time: Duration | None = sets("wall_time")
     """Wall-clock time: 600 (seconds), 10m, 1h30m. A job that runs longer is killed."""
 
+    grace_time: Duration | None = sets("grace_time")
+    """Time from SIGTERM to SIGKILL when the job is ended early: 45 (seconds), 2m. Default: 30 seconds. What it writes meanwhile is kept."""
+
     memory: Memory | None = sets("memory_mb")
     """Memory: 512M, 2G. A job that uses more is killed."""
 
@@ -74,6 +77,9 @@ class NeedOptions:
 
     max_processors: int | None = sets("max_processors")
     """The most processors that the job can use, with --min-processors."""
+
+    gpus: int | None = sets("gpus")
+    """GPUs on one node. The job has them alone, and CUDA_VISIBLE_DEVICES names them."""
 
     whole_node: Flag = sets("whole_node", unless=False)
     """A whole node, which the job shares with no other job."""
@@ -110,13 +116,13 @@ class WhereOptions:
     """Only at sites that advertise one of these SAM stations. May be repeated."""
 
     grid_middleware: Many | None = sets("grid_middlewares")
-    """Only at computing elements that get their pilots by one of these middlewares. May be repeated."""
+    """Send pilots for the job only to computing elements that are reached by one of these middlewares. A pilot that runs may take it anywhere. May be repeated."""
 
     pilot_type: Many | None = sets("pilot_types")
     """Only on pilots of one of these types, such as private. May be repeated."""
 
     submit_pool: Many | None = sets("submit_pools")
-    """Only on pilots of one of these submit pools. May be repeated."""
+    """Send pilots for the job only to computing elements of one of these submit pools, or that state none. A pilot that runs may take it anywhere. May be repeated."""
 
     setup: str | None = sets("setup")
     """The setup to which the pilots of the job belong; default: default."""
@@ -140,10 +146,10 @@ class FileOptions:
     """The options for a job's input files and its output."""
 
     input: Annotated[Many | None, Parameter(name=("--input", "-i"))] = makes("input_sandbox")
-    """A file or directory to send along; a relative one keeps its path. In a sweep, '{NAME}' names a different one for each job. May be repeated."""
+    """A file or directory to send along, at most 10,000 files and 100 MiB packed; a relative one keeps its path. In a sweep, '{NAME}' names a different one for each job. May be repeated."""
 
     output: Annotated[Many | None, Parameter(name=("--output", "-o"))] = sets("output_sandbox")
-    """A pattern of files to keep: '*.root', 'out/**'. May be repeated."""
+    """A pattern of files to keep: '*.root', 'out/**'. At most 100 MiB and 100,000 files together; the largest of more are named and lost. May be repeated."""
 
     stdout_limit: Bytes | None = sets("stdout_limit")
     """The size of standard output that is kept: 64K, 10M."""
@@ -182,7 +188,10 @@ class HowOptions:
     """Check everything and show what would be sent; send nothing."""
 
     strict: Flag = False
-    """Submit nothing if a job could run nowhere now, or if a part of its description in another language cannot be kept. Without it, a warning says so."""
+    """Submit nothing if a job could run nowhere now. Without it, a warning says so."""
+
+    lenient: Flag = False
+    """Leave out what wms cannot carry out of a description in another language, though it may change the job. Without it, such a description is refused."""
 
     hold: Flag = False
     """Submit the jobs Held: none starts before `wms release`."""

@@ -8,6 +8,7 @@ from cyclopts import Parameter
 
 from wms.cli.options import USUAL, CommonOptions
 from wms.cli.printing import show_json, show_table
+from wms.cli.quantities import stamp
 from wms.cli.session import OK, with_client
 from wms.cli.table import ALWAYS, TableColumn
 
@@ -107,7 +108,7 @@ def _of_pilot(pilot: "HolderLine", epoch: int) -> Iterator[Entry]:
 
 def _row(each: Entry) -> tuple[object, ...]:
     return (
-        f"{each.at:%Y-%m-%d %H:%M:%S}.{each.at.microsecond // 1000:03}",
+        stamp(each.at, exactly=True),
         each.attempt or "",
         each.who,
         each.what,

@@ -1,7 +1,6 @@
 """`wms up`, `wms down`, `wms token`: a whole system on this machine, and the tokens for it."""
 
 import asyncio
-import os
 import signal
 import sys
 from pathlib import Path
@@ -9,12 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from wms.cli.options import USUAL, CommonOptions, Duration, Flag, Many, Patience, Slots
+from wms.cli.options import USUAL, CommonOptions, Duration, Many, Patience, Slots
 from wms.cli.printing import note, show, show_json, show_table
+from wms.cli.quantities import stamp
 from wms.cli.session import INTERRUPTED, OK, SOME_FAILED, run_async
 
 if TYPE_CHECKING:
     from wms.auth.token import Claims
+    from wms.cli.payload_isolation import IsolationHere
     from wms.client.credential import UserCredential
     from wms.embedded.system import System
 
@@ -25,7 +26,6 @@ def up(
     postgres: str = "embedded",
     slots: Slots = None,
     isolation: Literal["auto", "required", "none"] | None = None,
-    pilots_over_https: Flag = False,
     log_level: Literal["debug", "info", "warning", "error"] = "info",
     common: CommonOptions = USUAL,
 ) -> int:
@@ -36,7 +36,6 @@ def up(
     For example:
       wms up
       wms up --data ./here --slots 4
-      wms up --pilots-over-https
       wms up --kafka apache
       wms up --kafka broker:9092 --postgres postgresql://wms@db/wms
 
@@ -50,8 +49,6 @@ def up(
         The number of jobs that run at once; default: one for each core.
     isolation
         Whether a job sees only its own files and processes: auto (if this machine allows it), required, or none. Default: WMS_ISOLATION, else auto.
-    pilots_over_https
-        Pilots reach the services through the gateway, as pilots at other sites may, and not over Kafka.
     log_level
         The log level of the services.
     """
@@ -73,21 +70,22 @@ def up(
         slots=slots,
         log_level=log_level,
         pilots=pilots,
-        pilots_over_https=pilots_over_https,
     )
-    return asyncio.run(_keep_up(system, directory, common, isolation or os.environ.get("WMS_ISOLATION", "")))
+    return asyncio.run(_keep_up(system, directory, common))
 
 
-async def _keep_up(system: "System", directory: Path, common: CommonOptions, isolation_mode: str) -> int:
-    from wms.cli.payload_isolation import isolation_fault
+async def _keep_up(system: "System", directory: Path, common: CommonOptions) -> int:
+    from wms.cancellation import insistent_task
+    from wms.cli.payload_isolation import isolation_here
 
-    starting = asyncio.ensure_future(system.start())
     loop = asyncio.get_running_loop()
+    loop.set_task_factory(insistent_task)
+    starting = asyncio.ensure_future(system.start())
     # If it is told to end while it starts, it stops what it has started.
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, starting.cancel)
     note(f"starting a system in {directory} ...")
-    isolation = asyncio.ensure_future(asyncio.to_thread(isolation_fault, isolation_mode))
+    isolation = asyncio.ensure_future(asyncio.to_thread(isolation_here, system.isolation))
     try:
         await starting
     except asyncio.CancelledError:
@@ -100,20 +98,18 @@ async def _keep_up(system: "System", directory: Path, common: CommonOptions, iso
     return OK
 
 
-def _tell_up(system: "System", directory: Path, common: CommonOptions, isolation_fault: str) -> None:
-    from wms.cli.payload_isolation import isolation_words
-
+def _tell_up(system: "System", directory: Path, common: CommonOptions, isolation: "IsolationHere") -> None:
     state = system.state()
     if system.exposed:
         note(f"NOT SAFE ON A SHARED MACHINE: {system.exposed}")
     if common.json:
-        isolation = isolation_fault or "namespaces"
         show_json(
             {
                 "data": str(directory),
                 "pid": state.pid,
                 "parts": state.children,
-                "isolation": isolation,
+                "isolation": isolation.payloads or "namespaces",
+                "pilots": isolation.pilots or "confined",
                 "gateway": system.gateway_url,
             }
         )
@@ -126,8 +122,8 @@ def _tell_up(system: "System", directory: Path, common: CommonOptions, isolation
             show(
                 f"  dashboard at {system.gateway_url}: `wms open` opens it; REST at {system.gateway_url}/api/v1/jobs"
             )
-        warning = "WARNING: " if isolation_fault else ""
-        show(f"  {warning}{isolation_words(isolation_fault)}")
+        warning = "WARNING: " if any(isolation) else ""
+        show(f"  {warning}{isolation.text()}")
     sys.stdout.flush()
 
 
@@ -236,7 +232,7 @@ def _show_token(credential: "UserCredential", common: CommonOptions) -> None:
         ("owner", credential.owner),
         *((name, claims[name]) for name in ("kind", "group", "vo") if claims.get(name)),
         ("rights", ", ".join(claims.get("rights", ())) or "-"),
-        ("expires", f"{expires:%Y-%m-%d %H:%M:%S} UTC"),
+        ("expires", stamp(expires)),
     ]
     show_table(("CLAIM", "VALUE"), rows)
 

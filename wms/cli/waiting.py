@@ -5,12 +5,15 @@ from typing import TYPE_CHECKING
 
 from wms.cli.options import CommonOptions
 from wms.cli.printing import console, jobs_of, note, show, show_json
-from wms.cli.session import NOT_ALLOWED, OK, SOME_FAILED
+from wms.cli.session import OK, SOME_FAILED
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
     from wms.client import Client, Selector, Submission
+
+
+STUCK_SHOWN = 3
 
 
 async def wait_for(
@@ -23,19 +26,17 @@ async def wait_for(
 ) -> int:
     """Wait for the selected jobs to end, print their numbers by state, and return the exit code.
 
-    The code is 0 if all are Done, 1 if not, 3 if there are none. If the jobs were just submitted, `submission` is their
+    The code is 0 if all are Done, 1 if not. Raise Rejected if there are none. Jobs that wait for failed ones are not waited for. If the jobs were just submitted, `submission` is their
     submission. Raise Unavailable if they have not ended within `limit` seconds (None: no bound).
     """
     counts = await _counted_at_the_end(client, selector, limit)
     if common.json:
         said = {"id": submission.id, "ids": submission.ids} if submission else {}
         show_json({**said, "counts": counts})
-    elif counts:
+    else:
         # After a submission, standard output has the ids alone, with and without --wait.
         (note if submission else show)(in_words(counts))
     missing = note_missing(selector, counts)
-    if not counts:
-        return NOT_ALLOWED
     await _note_ends(client, selector, counts)
     return OK if set(counts) == {"Done"} and not missing else SOME_FAILED
 
@@ -73,19 +74,16 @@ def selector_in_words(selector: "Selector") -> str:
 
 def none_found(selector: "Selector") -> str:
     """Return a text that says that no job is selected. It does not reveal whether an id is unknown or another user's."""
-    from wms.client.selector import in_words as ids_in_words
+    from wms.client.selector import nothing_found
 
-    named = f"there is no job {ids_in_words(selector.ids)}"
-    return named if selector.ids else "there is no job that this selects; `wms jobs` lists yours"
+    return nothing_found(selector).message
 
 
 def note_missing(selector: "Selector", counts: dict[str, int]) -> int:
     """Print how many of the selector's ids are of no job that the user may see, and return their number. `counts` are the jobs found."""
     named = sum(high - low + 1 for low, high in selector.ids)
     found = sum(counts.values())
-    if not found:
-        note(none_found(selector))
-    elif selector == type(selector)(ids=selector.ids) and named > found:
+    if selector == type(selector)(ids=selector.ids) and named > found:
         note(f"{named - found:,} of the {named:,} ids are of no job that you may see")
         return named - found
     return 0
@@ -93,11 +91,26 @@ def note_missing(selector: "Selector", counts: dict[str, int]) -> int:
 
 async def _note_ends(client: "Client", selector: "Selector", counts: dict[str, int]) -> None:
     """Print why jobs failed, and how many jobs are Done although an output pattern matched no file. `counts` are jobs by state."""
+    if counts.get("Held"):
+        await _note_stuck(client, selector)
     reasons = await client.reasons(selector)
     if failed := reasons.get("Failed") if counts.get("Failed") else None:
         note(f"failed for: {in_words(failed)}")
     if missing := reasons.get("Done", {}).get("OUTPUT_MISSING"):
         note(f"{jobs_of(missing)} Done, but an --output pattern matched no file (OUTPUT_MISSING)")
+
+
+async def _note_stuck(client: "Client", selector: "Selector") -> None:
+    """Print what the jobs wait for that never end by themselves, for the first of them."""
+    from msgspec.structs import replace
+
+    from wms.job.state import State
+
+    held = replace(selector, states=(State.HELD,))
+    async for job in client.jobs(held, limit=STUCK_SHOWN):
+        answer = await client.why(job.job_id)
+        note(f"job {job.job_id} cannot start by itself: {answer.summary}")
+        note(f"  {answer.advice}")
 
 
 def in_words(counts: dict[str, int]) -> str:

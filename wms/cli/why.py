@@ -97,18 +97,17 @@ def _failing(answer: "JobWhy") -> list[str]:
 
 
 def _place(answer: "JobWhy") -> list[str]:
-    said = [f"{answer.ahead:,} other jobs wait in the same task queue"] if answer.ahead else []
+    others = "1 other job waits" if answer.ahead == 1 else f"{answer.ahead or 0:,} other jobs wait"
+    said = [f"{others} in the same task queue"] if answer.ahead else []
     told = answer.forecast
     if told is None:
         return said
-    older = (
-        f"{told.older_least:,}"
-        if told.older_least == told.older_most
-        else f"{told.older_least:,} to {told.older_most:,}"
-    )
-    said.append(
-        f"{older} of them with its priority are older; {told.level_chance:.0%} of the draws are for that priority"
-    )
+    if told.older_most:
+        least = "" if told.older_least == told.older_most else f"{told.older_least:,} to "
+        are = "is" if told.older_most == 1 else "are"
+        said.append(f"{least}{told.older_most:,} of the jobs with its priority {are} older and go first")
+    if told.level_chance < 1:
+        said.append(f"{told.level_chance:.0%} of the jobs that its queue gives away have its priority")
     return said
 
 

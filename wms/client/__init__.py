@@ -36,3 +36,7 @@ __all__ = [
     "read_settings",
     "select",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

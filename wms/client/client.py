@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -17,7 +17,8 @@ from wms.client.files import Fetched, fetch, members, output_of
 from wms.client.job_events import JobEvents
 from wms.client.job_inputs import Progress, upload_archives
 from wms.client.query_client import FETCHES_AT_ONCE, Counts
-from wms.client.selector import normalised
+from wms.client.result_table import result_row
+from wms.client.selector import normalised, nothing_found
 from wms.client.submission import Submission, check_id, new_id
 from wms.client.submitting import submit
 from wms.client.watching import JobWatch, counts_at_end, pinned
@@ -307,17 +308,23 @@ class Client(DeadLetterClient):
 
     async def wait(
         self,
-        selector: Selector,
+        selector: Selector | Submission,
         progress: Callable[[Counts], None] | None = None,
         *,
         timeout: float | None = None,
     ) -> Counts:
         """Wait until all selected jobs have ended, and return the number of jobs in each state.
 
-        `progress` is called with the counts at each poll. The call also waits while the broker is away. Raise Unavailable if
-        some jobs had not ended within `timeout` seconds (None: no bound).
+        Jobs that start after a failed job never end by themselves: where no others are left, they are counted as Held. `progress` is called
+        with the counts at each poll. The call also waits while the broker is away. Raise Rejected if there is no such job, unless jobs
+        are selected by state: then nothing is left to wait for. Raise Unavailable if some jobs had not ended within `timeout` seconds (None: no bound).
         """
-        return await counts_at_end(self, selector, progress, timeout)
+        chosen = _selector(selector)
+        counts = await counts_at_end(self, chosen, progress, timeout)
+        # Jobs that are chosen by their state may have moved on.
+        if not counts and not chosen.states:
+            raise nothing_found(chosen)
+        return counts
 
     async def watch(
         self, jobs: Selector | Submission, *, timeout: float | None = None
@@ -414,6 +421,13 @@ class Client(DeadLetterClient):
         digest = output_of(await self.show(job_id))
         return await fetch(self._store(job_id), job_id, digest, dest, overwrite=overwrite)
 
+    async def results(self, jobs: Selector | Submission) -> list[dict[str, Any]]:
+        """Return the jobs as rows of a table, by ascending id: `pandas.DataFrame(rows)`.
+
+        A row has state, site, attempt, exit code, times, CPU time, memory, and `parameters.NAME` for each parameter of a job array.
+        """
+        return [result_row(job) async for job in self.jobs(_selector(jobs), results=True)]
+
     # --- below here: how -------------------------------------------------------------------------------------------
 
     def _store(self, job_id: int | None = None) -> Objects:
@@ -431,4 +445,4 @@ class Client(DeadLetterClient):
 
 
 def _selector(jobs: Selector | Submission) -> Selector:
-    return jobs.selector() if isinstance(jobs, Submission) else jobs
+    return jobs.selector() if isinstance(jobs, Submission) else normalised(jobs)

@@ -15,6 +15,7 @@ import asyncio
 import concurrent.futures.thread
 import contextlib
 import shutil
+import sys
 import tempfile
 import threading
 import uuid
@@ -23,7 +24,8 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from types import TracebackType
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from msgspec.structs import replace
 
@@ -31,13 +33,14 @@ from wms.client import remote_call
 from wms.client.client import Client
 from wms.client.files import members
 from wms.client.job_events import JobEvents
-from wms.client.pickled_call import EachOf, Outcome, pickled, unpickled
+from wms.client.job_future import CallWindow, JobFuture
+from wms.client.pickled_call import EachOf, Outcome, name_of, pickled, unpickled
 from wms.client.query_client import FETCHES_AT_ONCE
 from wms.client.selector import RANGES_LIMIT
 from wms.client.settings import ClientSettings
 from wms.errors import Rejected, Unavailable
 from wms.ids import joined
-from wms.job.state import ENDED
+from wms.job.state import ENDED, State
 from wms.jobdesc.description import JobDescription, SandboxRef
 from wms.messages.commands import Selector
 from wms.messages.replies import JobLine
@@ -54,7 +57,14 @@ LOOK_SECONDS = (0.5, 10.0)
 """Seconds between polls of unfinished jobs: the first while job events cannot be read, the second while they can."""
 _PYTHON = JobDescription(executable="python3")
 _open = weakref.WeakSet["Executor"]()
-Call = tuple[concurrent.futures.Future[Any], bytes]
+
+
+class NewCall(NamedTuple):
+    """A call that is not a job yet."""
+
+    future: JobFuture[Any]
+    name: str
+    raw: bytes
 
 
 class Executor(concurrent.futures.Executor):
@@ -63,7 +73,8 @@ class Executor(concurrent.futures.Executor):
     `description` has the Python program to start and the requirements of the jobs; `files` are sent with each call. Each job calls
     `initializer(*initargs)` before its function. If the initializer raises, the call fails with that error.
 
-    A future can be cancelled until its job has ended; the job is then killed. A program that ends waits for its calls first.
+    A future can be cancelled until its job has ended; the job is then killed. A program that ends waits for its calls first. If an
+    error or Ctrl-C ends the `with` block or the program, the calls are killed.
     """
 
     def __init__(
@@ -84,9 +95,9 @@ class Executor(concurrent.futures.Executor):
         if initializer is not None:
             self._files[remote_call.INITIALIZER] = pickled(initializer, initargs, {})
         self._lock = threading.Lock()
-        self._new: list[Call] = []
-        self._out: dict[int, concurrent.futures.Future[Any]] = {}
-        self._calls = 0
+        self._new: list[NewCall] = []
+        self._out: dict[int, JobFuture[Any]] = {}
+        self._room = threading.Semaphore(CALLS_LIMIT)
         self._closing = False
         self._fault: BaseException | None = None
         self._loop = asyncio.new_event_loop()
@@ -95,32 +106,42 @@ class Executor(concurrent.futures.Executor):
         self._thread.start()
         _open.add(self)
 
-    def submit(
-        self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
-    ) -> concurrent.futures.Future[T]:
+    def submit(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> JobFuture[T]:
         """Submit a function call as a job, and return its future.
 
         Raise Rejected if the call cannot be pickled, or if too many calls are unfinished. Raise RuntimeError after
         `shutdown`, and BrokenExecutor if the connection to the system has failed and is not opened again.
         """
-        raw = pickled(function, args, kwargs)
-        future: concurrent.futures.Future[T] = concurrent.futures.Future()
+        if not self._room.acquire(blocking=False):
+            raise Rejected(
+                "TOO_MANY_CALLS",
+                f"{CALLS_LIMIT:,} calls have not ended",
+                "wait for some, use `map`, which does, or submit a sweep",
+            )
+        return self._submitted(function, args, kwargs)
+
+    def _submitted(
+        self, function: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> JobFuture[T]:
+        """Submit a call for which there is room, and return its future. If it cannot be submitted, its room is free again."""
+        future: JobFuture[T] = JobFuture()
+        try:
+            call = NewCall(future, name_of(function), pickled(function, args, kwargs))
+            self._add(call)
+        except BaseException:
+            self._room.release()
+            raise
+        future.add_done_callback(lambda _: self._wake())
+        self._wake()
+        return future
+
+    def _add(self, call: NewCall) -> None:
         with self._lock:
             if self._fault is not None:
                 raise concurrent.futures.BrokenExecutor(str(self._fault)) from self._fault
             if self._closing:
                 raise RuntimeError("cannot submit to an executor that was shut down")
-            if self._calls >= CALLS_LIMIT:
-                raise Rejected(
-                    "TOO_MANY_CALLS",
-                    f"{CALLS_LIMIT:,} calls have not ended",
-                    "wait for some, or submit a sweep",
-                )
-            self._calls += 1
-            self._new.append((future, raw))
-        future.add_done_callback(lambda _: self._wake())
-        self._wake()
-        return future
+            self._new.append(call)
 
     def map(
         self,
@@ -128,19 +149,33 @@ class Executor(concurrent.futures.Executor):
         *iterables: Iterable[Any],
         timeout: float | None = None,
         chunksize: int = 1,
+        buffersize: int | None = None,
     ) -> Iterator[T]:
         """Yield the results of `fn` in the order of its arguments; each job makes `chunksize` calls, one after the other.
+
+        At most `buffersize` jobs are ahead of the result that is yielded next. None: as many as an executor may have unfinished.
+        So the arguments may be endless.
 
         Raise TimeoutError if a result was not there `timeout` seconds after this call (None: no bound). An error of one call
         is raised in place of the results of its whole chunk. Calls whose results are not yielded because of an error are
         cancelled.
         """
-        if chunksize < 1:
-            raise ValueError("chunksize must be 1 or more")
+        ahead = CALLS_LIMIT if buffersize is None else buffersize
+        if min(chunksize, ahead) < 1:
+            raise ValueError("chunksize and buffersize must be 1 or more")
+        window = partial(CallWindow, room=self._room, ahead=ahead, timeout=timeout)
+        rows: Iterator[tuple[Any, ...]] = zip(*iterables, strict=False)
         if chunksize == 1:
-            return super().map(fn, *iterables, timeout=timeout)
-        rows = _chunks(zip(*iterables, strict=False), chunksize)
-        return chain.from_iterable(super().map(EachOf(fn), rows, timeout=timeout))
+            return window(lambda row: self._submitted(fn, row, {}), rows).results()
+        each = EachOf(fn)
+        chunks = zip(_chunks(rows, chunksize), strict=True)
+        return chain.from_iterable(window(lambda row: self._submitted(each, row, {}), chunks).results())
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Wait for all calls. If the block has raised an error, kill them first."""
+        self.shutdown(cancel_futures=error is not None)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 - as its class
         """Accept no more calls. If `wait` is True, return when all have ended.
@@ -149,7 +184,7 @@ class Executor(concurrent.futures.Executor):
         """
         with self._lock:
             self._closing = True
-            futures = [future for future, _ in self._new] + list(self._out.values()) if cancel_futures else []
+            futures = [call.future for call in self._new] + list(self._out.values()) if cancel_futures else []
         for future in futures:
             future.cancel()
         self._wake()
@@ -175,7 +210,7 @@ class Executor(concurrent.futures.Executor):
             fault = fault.exceptions[0]
         with self._lock:
             self._fault = fault
-            futures = [future for future, _ in self._new] + list(self._out.values())
+            futures = [call.future for call in self._new] + list(self._out.values())
             self._new, self._out = [], {}
         for future in futures:
             self._end(future, fault=fault)
@@ -201,28 +236,29 @@ class Executor(concurrent.futures.Executor):
                 if self._closing and not self._new and not self._out:
                     return
 
-    def _take(self) -> list[Call]:
+    def _take(self) -> list[NewCall]:
         """Return the next calls to submit, at most `BATCH`, and leave them in the list of new calls. Remove cancelled calls from it."""
-        cancelled = list[Call]()
-        waiting = list[Call]()
+        cancelled = list[NewCall]()
+        waiting = list[NewCall]()
         with self._lock:
             for call in self._new:
-                (cancelled if call[0].cancelled() else waiting).append(call)
+                (cancelled if call.future.cancelled() else waiting).append(call)
             self._new = waiting
-        for future, _ in cancelled:
-            self._end(future)
+        for call in cancelled:
+            self._end(call.future)
         return waiting[:BATCH]
 
-    async def _submit(self, client: Client, shared: SandboxRef, batch: list[Call]) -> None:
+    async def _submit(self, client: Client, shared: SandboxRef, batch: list[NewCall]) -> None:
         base = self._description
         jobs = []
-        for _, raw in batch:
-            call = await client.upload({remote_call.CALL: raw})
+        for call in batch:
+            pickle = await client.upload({remote_call.CALL: call.raw})
             jobs.append(
                 replace(
                     base,
+                    name=base.name or call.name,
                     arguments=(*base.arguments, "wms_remote_call.py"),
-                    input_sandbox=(*base.input_sandbox, shared, call),
+                    input_sandbox=(*base.input_sandbox, shared, pickle),
                     output_sandbox=(remote_call.OUTCOME,),
                 )
             )
@@ -231,16 +267,18 @@ class Executor(concurrent.futures.Executor):
             job_ids = list((await _patiently(submitting)).job_ids())
         except Rejected as fault:
             self._drop(batch)
-            for future, _ in batch:
-                self._end(future, fault=fault)
+            for call in batch:
+                self._end(call.future, fault=fault)
         else:
             self._drop(batch, job_ids)
 
-    def _drop(self, batch: list[Call], job_ids: Sequence[int] = ()) -> None:
+    def _drop(self, batch: list[NewCall], job_ids: Sequence[int] = ()) -> None:
         """Remove a batch from the list of new calls. If its calls have become jobs, add them to the submitted calls."""
         with self._lock:
             self._new = self._new[len(batch) :]
-            self._out.update(zip(job_ids, (future for future, _ in batch), strict=False))
+            for job_id, call in zip(job_ids, batch, strict=False):
+                call.future.job_id = job_id
+                self._out[job_id] = call.future
 
     async def _kill_cancelled(self, client: Client) -> None:
         with self._lock:
@@ -257,11 +295,23 @@ class Executor(concurrent.futures.Executor):
         while True:
             await events.moved(LOOK_SECONDS[events.readable])
             with self._lock:
-                out = list(self._out)
-            for selector in _selectors(out):
-                ended = await _patiently(partial(_listed, client, replace(selector, states=tuple(ENDED))))
-                await asyncio.gather(*(self._finish(client, job, gate) for job in ended))
+                running = [job_id for job_id, future in self._out.items() if future.running()]
+                others = [job_id for job_id, future in self._out.items() if not future.running()]
+            await self._follow(client, running, tuple(ENDED), gate)
+            await self._follow(client, others, (State.RUNNING, *ENDED), gate)
             await asyncio.sleep(GATHER_SECONDS)
+
+    async def _follow(
+        self, client: Client, job_ids: Iterable[int], states: tuple[State, ...], gate: asyncio.Semaphore
+    ) -> None:
+        """Look which of these jobs are in one of the states. Mark the futures of jobs that run, and end those of jobs that have ended."""
+        for selector in _selectors(job_ids):
+            found = await _patiently(partial(_listed, client, replace(selector, states=states)))
+            with self._lock:
+                for job in found:
+                    if job.job_id in self._out:
+                        self._out[job.job_id].started = True
+            await asyncio.gather(*(self._finish(client, job, gate) for job in found if job.state in ENDED))
 
     async def _finish(self, client: Client, job: JobLine, gate: asyncio.Semaphore) -> None:
         async with gate:
@@ -284,8 +334,7 @@ class Executor(concurrent.futures.Executor):
         self, future: concurrent.futures.Future[Any], value: Any = None, *, fault: BaseException | None = None
     ) -> None:
         """Set the result of a call to `value`, or its exception to `fault`. The caller has removed the call from the executor's lists."""
-        with self._lock:
-            self._calls -= 1
+        self._room.release()
         if not future.set_running_or_notify_cancel():
             return
         if fault is None:
@@ -301,9 +350,12 @@ def _chunks(rows: Iterable[T], size: int) -> Iterator[list[T]]:
 
 
 def _end_all() -> None:
-    """Wait for the calls of all executors that the program did not shut down, as the standard library's executors do at exit."""
+    """Wait for the calls of all executors that the program did not shut down, as the standard library's executors do at exit.
+
+    If an error or Ctrl-C has ended the program, kill the calls.
+    """
     for executor in list(_open):
-        executor.shutdown()
+        executor.shutdown(cancel_futures=hasattr(sys, "last_value"))
 
 
 # The only hook that is called while threads can still be started. concurrent.futures.thread uses it too, and is imported above, so

@@ -35,7 +35,7 @@ def members(paths: Iterable[str | Path]) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for given in paths:
         path = Path(given)
-        for name, each in _below(path, _name(path)):
+        for name, each in files_below(path, _name(path)):
             if found.setdefault(name, each) != each:
                 raise Rejected("TWO_FILES", f"{found[name]} and {each} would both be {name}", "rename one")
             if len(found) > MEMBERS_LIMIT:
@@ -52,15 +52,22 @@ def _name(path: Path) -> str:
     return str(name)
 
 
-def _below(path: Path, name: str) -> Iterable[tuple[str, Path]]:
+def files_below(path: Path, name: str) -> Iterable[tuple[str, Path]]:
+    """Return a file with its name, or all files and empty directories below a directory, which gets the name.
+
+    Links are followed, but not one to a directory that it lies in. Raise Rejected if there is none.
+    """
     if not path.exists():
         raise Rejected("NO_SUCH_FILE", f"there is no file {path}", "give the path of one that is there")
     if not path.is_dir():
         yield name, path
         return
-    for directory, below, files in os.walk(path):
-        below.sort()
-        for each in sorted(files):
+    above: dict[str, frozenset[str]] = {str(path): frozenset()}
+    for directory, below, files in os.walk(path, followlinks=True):
+        here = above.pop(directory) | {os.path.realpath(directory)}
+        below[:] = sorted(each for each in below if os.path.realpath(Path(directory, each)) not in here)
+        above |= {os.path.join(directory, each): here for each in below}  # noqa: PTH118 - as os.walk has it
+        for each in sorted(files) or ([] if below else ["."]):
             whole = Path(directory, each)
             yield os.path.normpath(f"{name}/{whole.relative_to(path)}"), whole
 

@@ -1,22 +1,20 @@
 """The sandbox store behind a gateway: it takes archives of input files, and returns the output archive of a job."""
 
 import asyncio
-import hashlib
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 import aiohttp
 import msgspec
 
-from wms.errors import Rejected, Unavailable
-from wms.gateway.direct_download import download
+from wms.errors import Unavailable
 from wms.gateway.refusal import refusal
 from wms.jobdesc.description import SandboxRef
-from wms.transfer.stored_object import CHUNK, MAX_OBJECT, TornSandbox
+from wms.transfer.archive_download import ANSWER_LIMIT, append_rest
+from wms.transfer.stored_object import CHUNK, MAX_OBJECT, TornSandbox, copied
 from wms.web import body
 
-ANSWER_LIMIT: Final = 100_000
 TIMEOUT: Final = aiohttp.ClientTimeout(total=3_600, sock_connect=15, sock_read=60)
 ARCHIVE: Final = "application/gzip"
 
@@ -51,18 +49,27 @@ class GatewaySandboxes:
         Raise Rejected if the gateway refuses, or if the archive is too large. Raise Unavailable if the archive did not arrive, and
         TornSandbox if it has another digest.
         """
-        url = f"{self._url}/jobs/{self._job_id}/output"
         try:
-            async with download(self._session, url, self._headers, TIMEOUT) as answer:
-                if answer.status != 200:
-                    raise refusal(answer.status, await body(answer, ANSWER_LIMIT))
-                found = await _written(answer.content.iter_chunked(CHUNK), to_path)
+            with await asyncio.to_thread(to_path.open, "x+b") as file:
+                await self._fetch(file)
+                found = await asyncio.to_thread(_reference, file)
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             raise Unavailable(f"the output of job {self._job_id} did not come: {error!r}") from None
         if found.sha256 != sha256:
             await asyncio.to_thread(to_path.unlink, missing_ok=True)
             raise TornSandbox(f"the output of job {self._job_id} is not what its attempt stored")
         return found
+
+    async def _fetch(self, file: BinaryIO) -> None:
+        """Fetch the output into an empty file. A download that breaks goes on as long as each try brings something."""
+        url = f"{self._url}/jobs/{self._job_id}/output"
+        while True:
+            had = file.tell()
+            try:
+                return await append_rest(self._session, url, self._headers, TIMEOUT, file)
+            except (aiohttp.ClientError, OSError, TimeoutError):
+                if file.tell() <= had:
+                    raise
 
     async def _put(self, source: Path | bytes) -> SandboxRef:
         try:
@@ -87,14 +94,7 @@ async def _pieces(source: Path) -> AsyncIterator[bytes]:
             yield piece
 
 
-async def _written(pieces: AsyncIterator[bytes], to_path: Path) -> SandboxRef:
-    """Write the pieces to a new file and return its reference. Raise Rejected if they are together larger than a sandbox may be."""
-    hasher, size = hashlib.sha256(), 0
-    with to_path.open("xb") as file:
-        async for piece in pieces:
-            size += len(piece)
-            if size > MAX_OBJECT:
-                raise Rejected("SANDBOX_TOO_LARGE", f"the output is over {MAX_OBJECT:,} bytes")
-            hasher.update(piece)
-            await asyncio.to_thread(file.write, piece)
-    return SandboxRef(sha256=hasher.hexdigest(), size=size)
+def _reference(file: BinaryIO) -> SandboxRef:
+    """Return the SHA-256 digest and the size of a file's content. Blocking."""
+    file.seek(0)
+    return copied(file, None, MAX_OBJECT)

@@ -4,9 +4,11 @@ import importlib
 import pickle
 import types
 from collections.abc import Callable
+from functools import partial
 from io import BytesIO
 from typing import Any
 
+from wms.client import remote_call
 from wms.errors import Rejected
 
 CALL_BYTES = 32 * 1024 * 1024
@@ -34,6 +36,13 @@ class _Local(pickle.Pickler):
             raise pickle.PicklingError(f"{value.__qualname__} is defined in the program itself (__main__)")
 
 
+def name_of(function: Callable[..., Any]) -> str:
+    """Return the name of a function, for a job that calls it. A partial function or a chunk has that of what it calls."""
+    while isinstance(function, EachOf | partial):
+        function = function.function if isinstance(function, EachOf) else function.func
+    return str(getattr(function, "__qualname__", type(function).__qualname__))[:100]
+
+
 def pickled(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bytes:
     """Return a pickled call. Raise Rejected if it cannot be pickled, a site could not unpickle it, or it is too large."""
     many = isinstance(function, EachOf)
@@ -41,10 +50,9 @@ def pickled(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
     try:
         raw = _dumped((called, *args, None) if many else (called, args, kwargs))
     except Exception as error:
-        name = getattr(called, "__qualname__", repr(called))[:100]
         raise Rejected(
             "CANNOT_BE_SENT",
-            f"the call of {name} cannot be sent: {type(error).__name__}: {str(error)[:300]}",
+            f"the call of {name_of(function)} cannot be sent: {type(error).__name__}: {str(error)[:300]}",
             "pip install cloudpickle, or put the function into a module and give it: Executor(files=['module.py'])",
         ) from error
     if len(raw) > CALL_BYTES:
@@ -73,7 +81,7 @@ def unpickled(raw: bytes, job_id: int) -> Outcome:
     Raise Rejected, with `job_id` in its text, if the outcome cannot be unpickled.
     """
     try:
-        returned, value, trace = pickle.loads(raw)  # noqa: S301 - the executor's page says it
+        returned, value, trace = remote_call.read(raw)  # the executor's page says whom it trusts
         if not (returned or isinstance(value, BaseException)):
             raise TypeError("it has neither a result nor an error")  # noqa: TRY301 - it is told as all others are
     except Exception as error:

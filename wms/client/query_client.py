@@ -89,18 +89,24 @@ class QueryClient:
     # --- jobs ---------------------------------------------------------------------------------------------------------
 
     async def jobs(
-        self, selector: Selector, *, newest: bool = False, limit: int | None = None, alone: bool = False
+        self,
+        selector: Selector,
+        *,
+        newest: bool = False,
+        limit: int | None = None,
+        alone: bool = False,
+        results: bool = False,
     ) -> AsyncIterator[replies.JobLine]:
         """Yield the selected jobs by ascending id, at most `limit` of them (None: all).
 
         They are fetched page by page, so that any number can be listed. If `newest` is True, the ids descend. If `alone` is
-        True, only jobs that belong to no sweep (job array) are listed.
+        True, only jobs that belong to no sweep (job array) are listed. With `results`, each line has how the job went.
         """
         after: int | None = None
         left = limit
         while left is None or left > 0:
             size = asked.PAGE_LIMIT if left is None else min(left, asked.PAGE_LIMIT)
-            page = await self._list(selector, after, newest=newest, size=size, alone=alone)
+            page = await self._list(selector, after, newest=newest, size=size, alone=alone, results=results)
             for job in page.jobs:
                 yield job
             if page.after is None:
@@ -278,8 +284,14 @@ class QueryClient:
         *,
         offset: int | None = None,
         limit: int = 16_384,
+        raw: bool = False,
+        whole: bool = False,
     ) -> replies.JobOutput:
-        """Return a piece of the job's output: at most `limit` bytes from `offset` on, or the last bytes if `offset` is None."""
+        """Return a piece of the job's output: at most `limit` bytes from `offset` on, or the last bytes if `offset` is None.
+
+        Unless `raw`, colours are left out and unsafe characters escaped. Of an ended job the last bytes alone are stored. With `whole`,
+        `offset` and the positions in the answer count all bytes that the job printed.
+        """
         query = asked.PeekJob(
             query_id=new_id(),
             client=self._exchange.client,
@@ -287,6 +299,8 @@ class QueryClient:
             stream=stream,
             offset=offset,
             limit=limit,
+            raw=raw,
+            whole=whole,
         )
         return await self._ask(query, replies.JobOutput)
 
@@ -357,7 +371,14 @@ class QueryClient:
         return pages
 
     async def _list(
-        self, selector: Selector, after: int | None, *, newest: bool, size: int, alone: bool
+        self,
+        selector: Selector,
+        after: int | None,
+        *,
+        newest: bool,
+        size: int,
+        alone: bool,
+        results: bool,
     ) -> replies.JobPage:
         query = asked.ListJobs(
             query_id=new_id(),
@@ -367,6 +388,7 @@ class QueryClient:
             newest=newest,
             limit=size,
             alone=alone,
+            results=results,
         )
         return await self._ask(query, replies.JobPage)
 

@@ -86,8 +86,21 @@ def states(names: Iterable[str]) -> tuple[State, ...]:
 
 
 def normalised(selector: Selector) -> Selector:
-    """Return the selector with its ranges of ids in ascending order. Ranges that touch or overlap are joined."""
+    """Return the selector with its ranges of ids in ascending order. Ranges that touch or overlap are joined.
+
+    Raise TypeError if it is no selector.
+    """
+    if not isinstance(selector, Selector):
+        raise TypeError(
+            f"expected a Selector, such as select(7), or a Submission, not {type(selector).__name__}"
+        )
     return msgspec.structs.replace(selector, ids=joined(selector.ids))
+
+
+def nothing_found(selector: Selector) -> Rejected:
+    """Return, not raise, the error that no job is selected. It does not reveal whether an id is unknown or another user's."""
+    named = in_words(selector.ids) or "that this selects"
+    return Rejected("NO_SUCH_JOB", f"there is no job {named}", "`wms jobs` lists yours")
 
 
 def in_words(found: Ranges) -> str:

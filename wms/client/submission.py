@@ -67,6 +67,8 @@ def _checked(descriptions: Sequence[JobDescription]) -> list[bytes]:
     checked: list[bytes] = []
     problems: list[Problem] = []
     for n, description in enumerate(descriptions):
+        if not isinstance(description, JobDescription):
+            raise TypeError(f"expected JobDescription, or a sequence of it, not {type(description).__name__}")
         raw = _encoded(description)
         if not _kinds.knows(raw):
             problems += _problems(description, raw, f"jobs[{n}]" if many else "")

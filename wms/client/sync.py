@@ -14,9 +14,10 @@ import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import AbstractAsyncContextManager
 from functools import wraps
+from inspect import signature
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from types import GenericAlias, TracebackType
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, get_args
 
 from wms.client import (
     ENDED,
@@ -44,6 +45,11 @@ __all__ = [
     "select",
 ]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -70,6 +76,10 @@ def _stepping(
         finally:
             self._run(_closed(items))
 
+    # `help` shows what this one yields, not what the asynchronous one does.
+    own = signature(method)
+    items = GenericAlias(Iterator, get_args(own.return_annotation)[:1])
+    call.__signature__ = own.replace(return_annotation=items)  # type: ignore[attr-defined]
     return call
 
 
@@ -159,6 +169,7 @@ class Client:
     map = _stepping(AsyncClient.map)
     cancel = _blocking(AsyncClient.cancel)
     output = _blocking(AsyncClient.output)
+    results = _blocking(AsyncClient.results)
     outputs = _blocking(AsyncClient.outputs)
     upload_each = _blocking(AsyncClient.upload_each)
 

@@ -1,6 +1,7 @@
 """Watching of jobs: yields each job whose state changes, until all have ended."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncGenerator, Callable
 from datetime import datetime, timedelta
 
@@ -9,9 +10,10 @@ from msgspec.structs import replace
 from wms.client.job_events import JobEvents
 from wms.client.query_client import Counts, QueryClient
 from wms.client.selector import RANGES_LIMIT
+from wms.client.stuck_jobs import are_stuck
 from wms.errors import Rejected, Unavailable
 from wms.ids import joined
-from wms.job.state import ENDED
+from wms.job.state import ENDED, State
 from wms.messages.commands import Selector
 from wms.messages.replies import JobLine
 
@@ -66,7 +68,7 @@ class JobWatch:
                 if not self._live:
                     return
                 if deadline is not None and loop.time() >= deadline:
-                    raise Unavailable(f"{len(self._live):,} jobs have not ended within {self._timeout:g} s")
+                    raise _not_ended(len(self._live), self._timeout)
                 await asyncio.sleep(max(LEAST_PAUSE, loop.time() - began))
                 moved = await self._events.moved(self._pause(looks, deadline, loop.time()))
                 looks += 1
@@ -135,7 +137,7 @@ async def counts_at_end(
     progress: Callable[[Counts], None] | None,
     timeout: float | None,
 ) -> Counts:
-    """Return the counts of the selected jobs by state once all have ended.
+    """Return the counts of the selected jobs by state once all have ended, or the rest waits for jobs that failed.
 
     `progress` is called with the counts at each poll (None: not called). Raise Unavailable if some jobs had not ended within
     `timeout` seconds (None: no bound).
@@ -150,12 +152,25 @@ async def counts_at_end(
         if progress is not None:
             progress(counts)
         left = sum(count for state, count in counts.items() if state not in ENDED)
-        if not left:
+        if not left or (left == counts.get(State.HELD) and await _stays(client, selector)):
             return counts
         pause = max(took, pace.pause(loop.time(), sum(counts.values()) - left, left))
         if deadline is not None and loop.time() + pause > deadline:
-            raise Unavailable(f"{left:,} jobs have not ended within {timeout:g} s")
+            raise _not_ended(left, timeout)
         await asyncio.sleep(pause)
+
+
+def _not_ended(jobs: int, timeout: float | None) -> Unavailable:
+    words = "1 job has" if jobs == 1 else f"{jobs:,} jobs have"
+    return Unavailable(
+        f"{words} not ended within {timeout:g} s", "they go on; `wms why` tells what they wait for"
+    )
+
+
+async def _stays(client: QueryClient, selector: Selector) -> bool:
+    with contextlib.suppress(Unavailable):
+        return await are_stuck(client, selector)
+    return False
 
 
 async def _patient_counts(client: QueryClient, selector: Selector, deadline: float | None) -> Counts:

@@ -7,12 +7,11 @@ from distributed.core import Status
 from distributed.deploy.spec import ProcessInterface
 from distributed.security import Security
 from msgspec import Struct
-from msgspec.structs import replace
 
 from wms.client.client import Client
 from wms.client.selector import select
 from wms.errors import Rejected, Unavailable
-from wms.jobdesc.description import MIB, JobDescription, SandboxRef
+from wms.jobdesc.description import MIB, JobDescription, SandboxRef, revised
 
 CERTIFICATES = {
     "--tls-ca-file": "tls_ca_file",
@@ -77,29 +76,36 @@ def described(
 ) -> JobDescription:
     """Return the job description of a worker. `files` is the archive with its certificates; `options` are the worker's options that name them."""
     base = needs.description
-    lifetime = () if needs.walltime is None else ("--lifetime", f"{max(1, needs.walltime - 60)}s")
+    lifetime = () if needs.walltime is None else _lifetime(needs.walltime)
     tls = [word for option in options for word in (option, file_name(option))]
-    return replace(
-        base,
-        arguments=(
-            *base.arguments,
-            *("-m", "distributed.cli.dask_worker", scheduler),
-            *("--name", name),
-            *("--nthreads", str(needs.cores)),
-            *("--memory-limit", str(needs.memory)),
-            *("--death-timeout", str(needs.death_timeout)),
-            *("--local-directory", ".", "--no-dashboard"),
-            *lifetime,
-            *tls,
-            *needs.extra_args,
-        ),
-        name=name,
-        processors=needs.cores,
-        memory_mb=math.ceil(needs.memory / MIB),
-        max_memory_mb=math.ceil(needs.memory / MIB) + OWN_MEMORY_MB,
-        wall_time=base.wall_time if needs.walltime is None else needs.walltime,
-        input_sandbox=(*base.input_sandbox, *([files] if files else [])),
+    arguments = (
+        *base.arguments,
+        *("-m", "distributed.cli.dask_worker", scheduler),
+        *("--name", name),
+        *("--nthreads", str(needs.cores)),
+        *("--memory-limit", str(needs.memory)),
+        *("--death-timeout", str(needs.death_timeout)),
+        *("--local-directory", ".", "--no-dashboard"),
+        *lifetime,
+        *tls,
+        *needs.extra_args,
     )
+    changes = {
+        "arguments": arguments,
+        "name": name,
+        "processors": needs.cores,
+        "memory_mb": math.ceil(needs.memory / MIB),
+        "max_memory_mb": math.ceil(needs.memory / MIB) + OWN_MEMORY_MB,
+        "wall_time": base.wall_time if needs.walltime is None else needs.walltime,
+        "input_sandbox": (*base.input_sandbox, *([files] if files else [])),
+    }
+    return revised(base, changes)
+
+
+def _lifetime(walltime: int) -> tuple[str, ...]:
+    """Return the options by which workers end before their wall time, in seconds, and not all at once: an hour gives 55 minutes, 4 more or less."""
+    margin, stagger = min(60, walltime // 10), min(240, walltime // 15)
+    return ("--lifetime", f"{max(1, walltime - margin - stagger)}s", "--lifetime-stagger", f"{stagger}s")
 
 
 class WorkerJob(ProcessInterface):

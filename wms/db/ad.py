@@ -3,6 +3,7 @@
 An ad is replaced by a newer one of the same element. Expired ads are deleted after `KNOWN_DAYS` days.
 """
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
@@ -147,6 +148,8 @@ async def elements(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> dict[C
             place = CeId(row["site"], row["ce"])
             if element := _element(row):
                 found[place] = _known[*place, row["received_at"]] = element
+            # To parse an ad takes milliseconds.
+            await asyncio.sleep(0)
     lives = {CeId(row["site"], row["ce"]): row["pilot_seconds"] for row in rows}
     forwards = await ce_endpoint.forwards(tx)
     return {

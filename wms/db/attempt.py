@@ -35,12 +35,17 @@ class AttemptEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     output_bytes: int | None = None
     stdout_tail: str = ""
     stderr_tail: str = ""
+    stdout_from: int | None = None
+    """How many bytes the payload printed before `stdout_tail`; None: not known."""
+    stderr_from: int | None = None
     accepted: bool = False
     """Whether the pilot accepts the offer in the transaction that also ends the attempt."""
     ran: bool = False
     """Whether the payload began to run, even if its start was never reported."""
     start_seq: int | None = None
     """The number of the payload's start in the job's history. None if the lease already has that number, or the payload never started."""
+    slot_seconds: float = 0.0
+    """How long the attempt took its slots, as the pilot measured. It is not stored with the attempt. 0: not known."""
     end_seq: int | None = None
     """The number of the job's end in its history; None if the job goes on after this attempt."""
 
@@ -101,6 +106,8 @@ def _row(ended: AttemptEnd) -> tuple[Any, ...]:
         (ended.ran and ended.start_seq is None) or None,
         ended.start_seq,
         ended.end_seq,
+        ended.stdout_from,
+        ended.stderr_from,
     )
 
 

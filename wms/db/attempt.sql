@@ -24,26 +24,27 @@ with ended as (
     using unnest($1::bigint[], $2::integer[], $3::text[], $4::text[], $5::text[], $6::integer[], $7::integer[],
                  $8::double precision[], $9::double precision[], $10::double precision[], $11::bigint[], $12::bigint[],
                  $13::text[], $14::bigint[], $15::text[], $16::text[], $17::boolean[], $18::boolean[], $19::integer[],
-                 $20::integer[])
+                 $20::integer[], $21::bigint[], $22::bigint[])
         as t(job_id, epoch, outcome, reason, reason_text, exit_code, signal, cpu_user, cpu_system, wall, max_rss, disk,
-             output_sha256, output_bytes, stdout_tail, stderr_tail, accepted, ran, start_seq, end_seq)
+             output_sha256, output_bytes, stdout_tail, stderr_tail, accepted, ran, start_seq, end_seq,
+             stdout_from, stderr_from)
     where l.job_id = t.job_id and l.epoch = t.epoch
     returning l.job_id, l.epoch, l.pilot_id, l.site, l.ce, l.granted_at, l.accepted_at as taken_at, l.started_at as begun_at,
               l.seq, coalesce(l.start_seq, t.start_seq) as start_seq, t.end_seq, t.accepted, t.ran, t.outcome, t.reason,
               t.reason_text, t.exit_code, t.signal, t.cpu_user, t.cpu_system, t.wall, t.max_rss, t.disk, t.output_sha256,
-              t.output_bytes, t.stdout_tail, t.stderr_tail, l.usage_points
+              t.output_bytes, t.stdout_tail, t.stderr_tail, t.stdout_from, t.stderr_from, l.usage_points
 )
 insert into ended_attempt (
     job_id, epoch, pilot_id, site, ce, offered_at, accepted_at, started_at, ended_at, outcome, reason, reason_text,
     exit_code, signal, cpu_user_seconds, cpu_system_seconds, wall_seconds, max_rss_bytes, disk_bytes, output_sha256,
-    output_bytes, stdout_tail, stderr_tail, match_seq, start_seq, end_seq, usage_points
+    output_bytes, stdout_tail, stderr_tail, stdout_from, stderr_from, match_seq, start_seq, end_seq, usage_points
 )
 select job_id, epoch, pilot_id, site, ce, granted_at,
        case when outcome <> 'withdrawn' then coalesce(taken_at, case when accepted then now() end) end,
        coalesce(begun_at, case when ran or start_seq is not null then now() end),
        now(), outcome, reason, coalesce(reason_text, ''), exit_code, signal, coalesce(cpu_user, 0), coalesce(cpu_system, 0),
        coalesce(wall, 0), coalesce(max_rss, 0), coalesce(disk, 0), output_sha256, output_bytes, coalesce(stdout_tail, ''),
-       coalesce(stderr_tail, ''), seq, start_seq, end_seq, usage_points
+       coalesce(stderr_tail, ''), stdout_from, stderr_from, seq, start_seq, end_seq, usage_points
 from ended;
 
 -- name: recorded

@@ -15,7 +15,7 @@ from wms.site import ComputingElement
 SQL = load(__file__)
 
 
-class FreshElement(msgspec.Struct, frozen=True, kw_only=True):
+class FreshElement(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A computing element whose ad has not expired. `coming` is the number of placements there that its ad cannot count yet."""
 
     element: ComputingElement

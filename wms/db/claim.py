@@ -49,11 +49,12 @@ class ClaimedJob(msgspec.Struct, frozen=True):
     pilot_id: PilotId
     request_id: RequestId
     site: str
+    tq_id: TaskQueueId
     description: str
     """The job description as JSON."""
 
-    def offered(self) -> OfferedJob:
-        """Return the job in the form in which the message to its pilot offers it."""
+    def offered(self, likely_seconds: float | None = None) -> OfferedJob:
+        """Return the job in the form in which the message to its pilot offers it, with the likely time that jobs of its queue take."""
         return OfferedJob(
             job_id=self.job_id,
             epoch=self.epoch,
@@ -63,6 +64,7 @@ class ClaimedJob(msgspec.Struct, frozen=True):
             description=msgspec.Raw(self.description.encode()),
             array_index=self.array_index,
             parameters=msgspec.json.decode(self.parameters) if self.parameters else {},
+            likely_seconds=likely_seconds,
         )
 
 
@@ -130,6 +132,7 @@ def _made(claim: JobClaim, row: asyncpg.Record) -> ClaimedJob:
         claim.pilot_id,
         claim.request_id,
         claim.site,
+        claim.tq_id,
         description,
     )
 
@@ -143,6 +146,7 @@ def _matched(claimed: ClaimedJob, now: datetime) -> events.JobEvent:
         state=State.MATCHED,
         epoch=claimed.epoch,
         owner=claimed.owner,
+        owner_group=claimed.owner_group,
         vo=claimed.vo,
         reason="OFFERED",
         text=claimed.pilot_id,

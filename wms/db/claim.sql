@@ -1,7 +1,7 @@
 -- name: large_offers
 -- The offers of these jobs that still stand and may be too large for a message: their descriptions and parameters are over a limit.
 select l.job_id, l.epoch, j.event_seq, j.owner, j.owner_group, j.vo, j.array_index, j.parameters, l.pilot_id, l.request_id, j.site,
-       d.body as description
+       j.tq_id, d.body as description
 from lease l join job j using (job_id) join description d using (description_id)
 where l.job_id = any ($1::bigint[]) and l.phase = 'offered'
   and octet_length(d.body::text) + coalesce(octet_length(j.parameters::text), 0) > $2;
@@ -13,12 +13,12 @@ select job_id from job where job_id = any ($1::bigint[]) and state = 'Waiting' o
 -- name: claim
 -- Give waiting jobs to pilots: state and lease, which tell the match; a job that no longer waits, or waits elsewhere, is not returned. The
 -- attempt counts from now on: what is withdrawn is given back. Nothing is given where limits came that the caller does not know.
--- From now on the transaction waits for nobody's lock for long.
+-- From now on the transaction waits for nobody's lock for long. Each restore of the database raises epochs by 100,000: none is given twice.
 with known as materialized (
-    select limits_known($7) as limits
+    select limits_known($7) as limits, coalesce((select max(number) from incarnation), 1) - 1 as restored
 ), claimed as (
     update job j
-    set state = 'Matched', epoch = j.epoch + 1, event_seq = j.event_seq + 1, attempts = j.attempts + 1, reason = 'OFFERED',
+    set state = 'Matched', epoch = (select restored from known) * 100000 + j.epoch % 100000 + 1, event_seq = j.event_seq + 1, attempts = j.attempts + 1, reason = 'OFFERED',
         site = a.site, pilot_id = a.pilot_id, changed_at = now()
     from (
         select job_id, pilot_id, request_id, coalesce(site, '') as site, coalesce(ce, '') as ce, tq_id
@@ -43,6 +43,6 @@ from known k left join (claimed c join description d using (description_id)) on 
 -- name: offered
 -- The offers that requests were given before and that still stand.
 select l.job_id, l.epoch, j.event_seq, j.owner, j.owner_group, j.vo, j.array_index, j.parameters, l.pilot_id, l.request_id, j.site,
-       d.body as description
+       j.tq_id, d.body as description
 from lease l join job j using (job_id) join description d using (description_id)
 where l.request_id = any ($1::text[]) and l.phase = 'offered' and l.expires_at > now();

@@ -44,14 +44,21 @@ GONE = (
     asyncpg.InterfaceError,
     # A connection that is cut during an operation may raise this instead.
     asyncpg.InternalClientError,
-    asyncpg.CannotConnectNowError,
-    asyncpg.AdminShutdownError,
-    asyncpg.CrashShutdownError,
+    # The server starts or ends, or an operator ended the session.
+    asyncpg.OperatorInterventionError,
+    asyncpg.PostgresSystemError,
     asyncpg.TooManyConnectionsError,
+    # The process stood still, so that its transaction was ended.
+    asyncpg.IdleInTransactionSessionTimeoutError,
+    # A standby that will be the primary, or was.
+    asyncpg.ReadOnlySQLTransactionError,
     # Not the statement's fault: it works again once there is room.
     asyncpg.DiskFullError,
 )
-"""Errors that mean that the database cannot be reached or has no room. A commit in progress may or may not have taken effect."""
+"""Errors that mean that the database cannot be reached or does not work just now. A commit in progress may or may not have taken effect.
+
+They are never the fault of a statement or a message.
+"""
 
 
 NOT_LET_IN = (asyncpg.InvalidAuthorizationSpecificationError, asyncpg.InvalidCatalogNameError)

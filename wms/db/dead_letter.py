@@ -1,6 +1,7 @@
 """Dead letters in the database: messages that could not be handled, stored for operators with the verified identity of the sender."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
 import asyncpg
 import msgspec
@@ -30,6 +31,10 @@ class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
     principal: str | None
     """The verified sender as JSON; None if the sender could not be verified."""
     error: str
+    sent_at: datetime | None = None
+    """When the message was sent, by its sender's clock."""
+    log_gap_id: int | None = None
+    """The gap for which the message is kept aside (`wms.db.log_gap`); None if it failed."""
 
 
 class LetterPage(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,6 +70,8 @@ async def bury(tx: Transaction, feed: ConsumedTopic, letter: DeadLetter) -> None
         letter.payload[:most],
         letter.principal,
         shown(letter.error),
+        letter.sent_at,
+        letter.log_gap_id,
     )
 
 
@@ -114,12 +121,15 @@ async def drop(tx: Transaction, ids: Sequence[int]) -> dict[int, str]:
 
 
 async def forget(tx: Transaction, age: float) -> int:
-    """Delete dead letters that arrived more than `age` seconds ago, replayed or not; return the number of deleted letters."""
+    """Delete dead letters that arrived more than `age` seconds ago; return their number. Those of gaps stay until an operator decides."""
     return await tx.execute(SQL["forget"], age)
 
 
 async def bound(tx: Transaction, room: LetterRoom) -> int:
-    """Delete the oldest dead letters beyond the total room, or beyond one sender's share of it. Return the number of deleted letters."""
+    """Delete the oldest dead letters beyond the total room, or beyond one sender's share of it. Return the number of deleted letters.
+
+    Messages that are kept aside for a gap are neither counted nor deleted.
+    """
     part = max(room.letters // SENDER_PART, 1), room.bytes // SENDER_PART
     of_senders = await tx.execute(SQL["bound_senders"], *part)
     return of_senders + await tx.execute(SQL["bound_all"], room.letters, room.bytes)

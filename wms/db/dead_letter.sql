@@ -1,7 +1,7 @@
 -- name: bury
 -- Store a message that could not be handled, unless it is stored already.
-insert into dead_letter (consumer, cluster_id, topic, partition, message_offset, key, payload, principal, error)
-values ($1, $2, $3, $4, $5, $6, $7, $8::text::jsonb, $9)
+insert into dead_letter (consumer, cluster_id, topic, partition, message_offset, key, payload, principal, error, sent_at, log_gap_id)
+values ($1, $2, $3, $4, $5, $6, $7, $8::text::jsonb, $9, $10, $11)
 on conflict do nothing;
 
 -- name: page
@@ -40,8 +40,8 @@ order by dead_letter_id limit 1 for update skip locked;
 update dead_letter set replayed_at = now() where dead_letter_id = $1;
 
 -- name: replay_failed
--- Store that the replay failed, and clear the mark.
-update dead_letter set replay_requested_at = null, error = $2 where dead_letter_id = $1 and replayed_at is null;
+-- Store that the replay failed, and clear the mark. A message that was kept aside is a letter as others then.
+update dead_letter set replay_requested_at = null, log_gap_id = null, error = $2 where dead_letter_id = $1 and replayed_at is null;
 
 -- name: drop
 -- Delete dead letters on request; returns a summary of each.
@@ -50,14 +50,14 @@ returning dead_letter_id, format('letter %s: %s, %s/%s@%s, %s bytes: %s', dead_l
                                  message_offset, octet_length(payload), error) as summary;
 
 -- name: forget
--- Delete dead letters that arrived long ago, replayed or not.
-delete from dead_letter where arrived_at < now() - make_interval(secs => $1);
+-- Delete dead letters that arrived long ago, replayed or not; not those that are kept aside until an operator decides.
+delete from dead_letter where arrived_at < now() - make_interval(secs => $1) and (log_gap_id is null or replayed_at is not null);
 
 -- name: bound_senders
 -- Delete the oldest letters beyond the room of one sender, or of all unverified senders together: $1 letters, $2 bytes.
 with sized as (
     select dead_letter_id, row_number() over w as letters, sum(octet_length(payload) + 1024) over w as bytes
-    from dead_letter window w as (partition by principal ->> 'owner' order by dead_letter_id desc)
+    from dead_letter where log_gap_id is null window w as (partition by principal ->> 'owner' order by dead_letter_id desc)
 )
 delete from dead_letter d using sized s
 where d.dead_letter_id = s.dead_letter_id and (s.letters > $1 or s.bytes > $2);
@@ -66,7 +66,7 @@ where d.dead_letter_id = s.dead_letter_id and (s.letters > $1 or s.bytes > $2);
 -- Delete the oldest letters beyond the total room: $1 letters, $2 bytes.
 with sized as (
     select dead_letter_id, row_number() over w as letters, sum(octet_length(payload) + 1024) over w as bytes
-    from dead_letter window w as (order by dead_letter_id desc)
+    from dead_letter where log_gap_id is null window w as (order by dead_letter_id desc)
 )
 delete from dead_letter d using sized s
 where d.dead_letter_id = s.dead_letter_id and (s.letters > $1 or s.bytes > $2);

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import asyncpg
 
@@ -17,28 +18,45 @@ Span = tuple[int, int]
 """The first and the last offset of a range of messages in one partition."""
 
 
+class Suspects(NamedTuple):
+    """Messages of one partition that were in hand when a process died. It may have died of one of them, or of anything else."""
+
+    first: int
+    last: int
+    """The first and the last of their offsets."""
+    deaths: int
+    """How many processes have died with them in hand."""
+
+
 async def note(
-    tx: Transaction, feed: ConsumedTopic, spans: Mapping[int, Span], instance_id: InstanceId
+    tx: Transaction,
+    feed: ConsumedTopic,
+    spans: Mapping[int, Span],
+    instance_id: InstanceId,
+    deaths: int = 0,
 ) -> None:
-    """Store which messages this service instance handles now: a range of offsets for each partition of the topic."""
+    """Store which messages this service instance handles now: a range of offsets for each partition of the topic.
+
+    `deaths` is the number of processes that have died with these messages in hand already.
+    """
     first, last = [each[0] for each in spans.values()], [each[1] for each in spans.values()]
     await tx.execute(
-        SQL["note"], feed.consumer, feed.cluster_id, feed.topic, list(spans), first, last, instance_id
+        SQL["note"], feed.consumer, feed.cluster_id, feed.topic, list(spans), first, last, instance_id, deaths
     )
 
 
 async def note_alone(
     url: str, spans: Mapping[ConsumedTopic, Mapping[int, Span]], instance_id: InstanceId, within: float
 ) -> None:
-    """Store which messages of several topics this service instance handles now, over a new connection to `url`.
+    """Store which messages of several topics end this service instance, over a new connection to `url`.
 
-    It commits by itself. Raise TimeoutError after `within` seconds.
+    The process knows that it dies of them, so that its death counts already. It commits by itself. Raise TimeoutError after `within` seconds.
     """
     async with asyncio.timeout(within):
         connection = await asyncpg.connect(url)
         async with connection.transaction():
             for feed, each in spans.items():
-                await note(Transaction(connection), feed, each, instance_id)
+                await note(Transaction(connection), feed, each, instance_id, deaths=1)
         await connection.close()
 
 
@@ -51,8 +69,8 @@ async def forget(
 
 async def left(
     tx: Transaction, feed: ConsumedTopic, partitions: Sequence[int], instance_id: InstanceId
-) -> dict[int, Span]:
-    """Return, by partition, the messages that other instances were handling when they died, as the first and the last offset."""
+) -> dict[int, Suspects]:
+    """Return, by partition, the messages that other instances were handling when they died."""
     rows = await tx.fetch(
         SQL["left"],
         feed.consumer,
@@ -62,4 +80,6 @@ async def left(
         instance_id,
         DEAD_AFTER_SECONDS,
     )
-    return {row["partition"]: (row["first_offset"], row["last_offset"]) for row in rows}
+    return {
+        row["partition"]: Suspects(row["first_offset"], row["last_offset"], row["deaths"]) for row in rows
+    }

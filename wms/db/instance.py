@@ -2,7 +2,7 @@
 
 import uuid
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import asyncpg
 import msgspec
@@ -10,11 +10,16 @@ import msgspec
 from wms.db.database import Transaction
 from wms.db.sql import load
 from wms.ids import InstanceId
+from wms.messages.ads import AdvertiserState
 
 SQL = load(__file__)
 
 DEAD_AFTER_SECONDS = 5.0
 """Seconds without a heartbeat after which an instance counts as dead and loses its partitions."""
+
+ADVERTISER = "advertiser"
+ADVERTISER_SILENT_SECONDS = 30.0
+"""Seconds without a heartbeat after which an advertiser counts as dead. Its heartbeats come as messages, and less often."""
 
 FORGOTTEN_AFTER_SECONDS = 3_600.0
 """Seconds without a heartbeat after which the row of an instance is deleted."""
@@ -44,6 +49,26 @@ async def beat(tx: Transaction, instance: Beat) -> dict[str, list[InstanceId]]:
     return await live(tx)
 
 
+async def hear(tx: Transaction, states: Mapping[str, AdvertiserState]) -> None:
+    """Store the heartbeats of advertisers, by the owners in their tokens. Each owner has one row, so that none can write that of another."""
+    owners = sorted(states)
+    told = [states[owner] for owner in owners]
+    await tx.execute(
+        SQL["hear"],
+        ADVERTISER,
+        [f"{ADVERTISER}/{owner}" for owner in owners],
+        [each.host for each in told],
+        [each.pid for each in told],
+        [each.version for each in told],
+        [_health(owner, states[owner]) for owner in owners],
+    )
+
+
+def _health(owner: str, state: AdvertiserState) -> str:
+    troubles = {each.loop: each.text for each in state.troubles}
+    return msgspec.json.encode({"owner": owner, "troubles": troubles}).decode()
+
+
 async def live(tx: Transaction) -> dict[str, list[InstanceId]]:
     """Return the live instances of each consumer, by its name, in the same order for all callers."""
     rows = await tx.fetch(SQL["sharers"], DEAD_AFTER_SECONDS)
@@ -68,4 +93,4 @@ async def leave(tx: Transaction, instance_id: InstanceId) -> None:
 
 async def instances(tx: Transaction) -> list[asyncpg.Record]:
     """Return the rows of all stored service instances, dead ones included."""
-    return await tx.fetch(SQL["all"], DEAD_AFTER_SECONDS)
+    return await tx.fetch(SQL["all"], DEAD_AFTER_SECONDS, ADVERTISER, ADVERTISER_SILENT_SECONDS)

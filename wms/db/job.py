@@ -174,6 +174,7 @@ def _event(job: Job, n: int, step: Step, now: datetime) -> events.JobEvent:
         state=step.state,
         epoch=job.epoch,
         owner=job.owner,
+        owner_group=job.owner_group,
         vo=job.vo,
         reason=step.reason.code,
         text=step.reason.text,
@@ -254,9 +255,17 @@ async def waiting_in(
 ) -> list[tuple[TaskQueueId, float, list[JobId]]]:
     """Return the waiting jobs of these task queues that have job rows.
 
-    Each is a triple of task queue, user priority, and job ids in ascending order.
+    Each is a triple of task queue, user priority, and at most 4,096 job ids in ascending order.
     """
     rows = await tx.fetch(SQL["waiting_in"], tq_ids)
+    return [(row["tq_id"], row["user_priority"], row["job_ids"]) for row in rows]
+
+
+async def waiting_among(
+    tx: Transaction, job_ids: Sequence[JobId]
+) -> list[tuple[TaskQueueId, float, list[JobId]]]:
+    """Return those of the jobs that wait and have job rows, as triples of task queue, user priority, and job ids in ascending order."""
+    rows = await tx.fetch(SQL["waiting_among"], job_ids)
     return [(row["tq_id"], row["user_priority"], row["job_ids"]) for row in rows]
 
 

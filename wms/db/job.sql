@@ -58,9 +58,14 @@ select tq_id, user_priority, array_agg(job_id order by job_id) as job_ids
 from job where state = 'Waiting' group by tq_id, user_priority;
 
 -- name: waiting_in
--- The same of some queues.
+-- The same of some queues, of 4,096 ids at most in a row.
 select tq_id, user_priority, array_agg(job_id order by job_id) as job_ids
-from job where state = 'Waiting' and tq_id = any ($1::bigint[]) group by tq_id, user_priority;
+from job where state = 'Waiting' and tq_id = any ($1::bigint[]) group by tq_id, user_priority, job_id >> 12;
+
+-- name: waiting_among
+-- The same of some jobs.
+select tq_id, user_priority, array_agg(job_id order by job_id) as job_ids
+from job where job_id = any ($1::bigint[]) and state = 'Waiting' group by tq_id, user_priority;
 
 -- name: count_waiting
 -- How many jobs wait in each task queue.

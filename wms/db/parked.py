@@ -51,7 +51,7 @@ async def first(
 ) -> list[asyncpg.Record]:
     """Return the oldest parked messages of one partition and owner, within `head`.
 
-    `is_suspect` marks messages that another instance was handling when it died.
+    `is_suspect` marks messages that another instance was handling when it died; `deaths` counts such instances, this one included.
     """
     columns = (*whose, head.limit, head.size, instance_id, DEAD_AFTER_SECONDS)
     return await tx.fetch(SQL["first"], consumer, *columns)
@@ -62,6 +62,11 @@ async def remove(tx: Transaction, parked_ids: Sequence[int]) -> set[int]:
     return {row["parked_id"] for row in await tx.fetch(SQL["remove"], parked_ids)}
 
 
-async def take(tx: Transaction, parked_ids: Sequence[int], instance_id: InstanceId | None) -> None:
-    """Store which instance handles these parked messages, if that takes longer than usual. None: no instance handles them any more."""
-    await tx.execute(SQL["take"], parked_ids, instance_id)
+async def take(
+    tx: Transaction, parked_ids: Sequence[int], instance_id: InstanceId | None, deaths: int = 0
+) -> None:
+    """Store which instance handles these parked messages, if that takes longer than usual. None: no instance handles them any more.
+
+    `deaths` is the number of processes that have died with these messages in hand already.
+    """
+    await tx.execute(SQL["take"], parked_ids, instance_id, deaths)

@@ -17,7 +17,7 @@ select parked_id, cluster_id, topic, partition, message_offset, key, payload, pr
        taken_by is not null and taken_by <> $6
        and not exists (select from service_instance i
                        where i.instance_id = taken_by and i.heartbeat_at > now() - make_interval(secs => $7)) as is_suspect,
-       taken_alone
+       taken_alone, deaths + 1 as deaths
 from (
     select *, sum(octet_length(payload)) over (order by parked_id) as so_far, row_number() over (order by parked_id) as place
     from (
@@ -33,4 +33,4 @@ delete from parked_message where parked_id = any ($1::bigint[]) returning parked
 
 -- name: take
 -- Store which instance handles messages that take long.
-update parked_message set taken_by = $2, taken_alone = cardinality($1::bigint[]) = 1 where parked_id = any ($1::bigint[]);
+update parked_message set taken_by = $2, taken_alone = cardinality($1::bigint[]) = 1, deaths = $3 where parked_id = any ($1::bigint[]);

@@ -42,6 +42,8 @@ class LivePilot(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds since the pilot was stored, just before it was sent."""
     silent: float | None
     """Seconds since the pilot's last message; None if it never sent one."""
+    cancelled: bool = False
+    """Whether this service has cancelled the pilot."""
     unheard: float | None = None
     """Seconds since the pilot's last message. If it never sent one, seconds since its computing element last reported that it runs."""
 
@@ -146,7 +148,7 @@ class PilotReport(msgspec.Struct, frozen=True, kw_only=True):
     token_until: datetime | None = None
     """When the token that the pilot uses expires."""
     isolation: str = ""
-    """How the pilot isolates payloads: `namespaces` or `none`; empty if not reported."""
+    """How the pilot isolates payloads: `account`, `namespaces`, `none` or `direct`; empty if not reported."""
 
 
 class PilotAllowance(msgspec.Struct, frozen=True, kw_only=True):
@@ -300,10 +302,7 @@ async def supply(
 
 
 async def private(tx: Transaction) -> dict[tuple[str, str, str], int]:
-    """Return the number of live private pilots by VO, group and owner. The owner is empty for pilots of a whole group.
-
-    Pilots that were sent for one job are not counted.
-    """
+    """Return the number of live private pilots by VO, group and owner ("" for a whole group), without those sent for one job."""
     rows = await tx.fetch(SQL["private"])
     return {(row["vo"], row["owner_group"], row["owner"]): row["pilots"] for row in rows}
 
@@ -314,17 +313,13 @@ async def alive(tx: Transaction) -> list[LivePilot]:
 
 
 async def unfetched(tx: Transaction, *, within: float, since: float, limit: int) -> list[EndedPilot]:
-    """Return up to `limit` ended pilots whose output was not fetched yet, the first ended first.
-
-    Only pilots that ended at most `within` and at least `since` seconds ago are returned.
-    """
+    """Return up to `limit` pilots that ended `since` to `within` seconds ago and whose output was not fetched yet, the first ended first."""
     return [EndedPilot(**row) for row in await tx.fetch(SQL["unfetched"], within, since, limit)]
 
 
 async def mark(tx: Transaction) -> str:
     """Return the mark of this installation: a short text that the names of all its pilots contain."""
-    found: str = await tx.fetchval(SQL["mark"])
-    return found
+    return str(await tx.fetchval(SQL["mark"]))
 
 
 def prefix(mark: str) -> str:
@@ -357,6 +352,11 @@ async def unbound(tx: Transaction, *, since: float, limit: int) -> list[UnboundP
     A pilot whose placement ended after running is returned only `since` seconds after that, as it should end by itself.
     """
     return [UnboundPilot(**row) for row in await tx.fetch(SQL["unbound"], since, limit)]
+
+
+async def cancelled(tx: Transaction, pilot_ids: Collection[PilotId]) -> None:
+    """Store that these pilots are being cancelled, so that their ends count against no element."""
+    await tx.execute(SQL["cancelled"], sorted(pilot_ids))
 
 
 async def keep_outputs(tx: Transaction, outputs: Mapping[PilotId, str]) -> None:

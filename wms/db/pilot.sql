@@ -71,11 +71,16 @@ update lease set expires_at = least(expires_at, now() + make_interval(secs => $2
 update pilot p
 set state = case when p.state in ('Running', 'Draining') and u.state in ('Submitted', 'Waiting') then p.state else u.state end,
     reference = coalesce(u.reference, p.reference),
-    reason = case when u.reason = '' then p.reason else u.reason end,
+    reason = case when p.cancelled_at is not null and p.seen_at is null and u.cause is not null then concat_ws(': ', 'we cancelled it', nullif(u.reason, ''))
+        when u.reason = '' then p.reason else u.reason end,
     word = concat_ws(': ', u.state, nullif(u.reason, '')), word_at = now(), cause = u.cause,
     ended_at = case when u.state in ('Done', 'Failed', 'Aborted') then now() end
 from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[]) as u(pilot_id, state, reference, reason, cause)
 where p.pilot_id = u.pilot_id and p.ended_at is null;
+
+-- name: cancelled
+-- Store that these pilots are being cancelled.
+update pilot set cancelled_at = now() where pilot_id = any ($1::text[]) and ended_at is null and cancelled_at is null;
 
 -- name: unfit
 -- Add requirements for which pilots found their nodes unfit.
@@ -104,7 +109,7 @@ group by vo, owner_group, owner;
 
 -- name: alive
 -- Pilots that have not ended. Those that only stand for a job that was sent directly are followed with it.
-select pilot_id, site, ce, vo, dispatcher, reference, state, slots, busy, submitted_at, seen_at, reason,
+select pilot_id, site, ce, vo, dispatcher, reference, state, slots, busy, submitted_at, seen_at, reason, cancelled_at is not null as cancelled,
     extract(epoch from now() - submitted_at)::float8 as age, extract(epoch from now() - seen_at)::float8 as silent,
     extract(epoch from now() - coalesce(seen_at, case when state = 'Running' then word_at end))::float8 as unheard
 from pilot t where ended_at is null

@@ -163,6 +163,8 @@ class PlacedWork(NamedTuple):
     """The description of this one job: for a job of an array, its own values are filled in."""
     reserved_seconds: float | None = None
     """How many seconds the job's reservation lasts, from now or its later start; None without a granted agreement."""
+    submitted_at: datetime | None = None
+    """When the job was submitted, from which its relative times count."""
 
 
 async def work(tx: Transaction, job_ids: Sequence[JobId]) -> dict[JobId, PlacedWork]:
@@ -172,6 +174,7 @@ async def work(tx: Transaction, job_ids: Sequence[JobId]) -> dict[JobId, PlacedW
             msgspec.json.decode(row["requirements"], type=Requirements),
             own_description(row["description"], row["array_index"], row["parameters"]),
             row["reserved_seconds"],
+            row["submitted_at"],
         )
         for row in await tx.fetch(SQL["jobs"], job_ids)
     }

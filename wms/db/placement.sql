@@ -119,7 +119,7 @@ order by p.job_id limit $1;
 -- name: jobs
 -- What the jobs of open placements require, what they do, and how long their reservations last from now, or from their start on.
 select j.job_id, t.requirements::text as requirements, d.body::text as description, j.array_index, j.parameters::text as parameters,
-    extract(epoch from a.ends_at - greatest(now(), a.start_at))::float8 as reserved_seconds
+    extract(epoch from a.ends_at - greatest(now(), a.start_at))::float8 as reserved_seconds, j.submitted_at
 from job j join task_queue t using (tq_id) join description d using (description_id)
 left join placement p on p.job_id = j.job_id and p.state in ('Ordered', 'Sent', 'Started')
 left join agreement a on a.agreement_id = p.agreement_id

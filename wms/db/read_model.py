@@ -1,5 +1,7 @@
 """Queries for what is shown to people: a single job in full, task queues, computing elements. They only read."""
 
+from typing import NamedTuple
+
 import asyncpg
 import msgspec
 
@@ -30,10 +32,29 @@ async def history(tx: Transaction, job_id: JobId) -> list[asyncpg.Record]:
     return await tx.fetch(SQL["history"], job_id)
 
 
-async def tails(tx: Transaction, job_id: JobId) -> tuple[str, str]:
+class PrintedTail(NamedTuple):
+    """The stored end of an output, and how many bytes were printed before it; None: not known, or none if it is short."""
+
+    text: str
+    start: int | None
+
+
+class Tails(NamedTuple):
+    """The stored ends of what an attempt printed."""
+
+    stdout: PrintedTail
+    stderr: PrintedTail
+
+
+async def tails(tx: Transaction, job_id: JobId) -> Tails:
     """Return the last lines of standard output and standard error of the job's last attempt. Both are empty if it had none."""
     row = await tx.fetchrow(SQL["tails"], job_id)
-    return (row["stdout_tail"] or "", row["stderr_tail"] or "") if row else ("", "")
+    if row is None:
+        return Tails(PrintedTail("", None), PrintedTail("", None))
+    return Tails(
+        PrintedTail(row["stdout_tail"] or "", row["stdout_from"]),
+        PrintedTail(row["stderr_tail"] or "", row["stderr_from"]),
+    )
 
 
 async def queues(tx: Transaction, scope: Scope, limit: int, *, watched: bool) -> list[asyncpg.Record]:
@@ -46,7 +67,7 @@ async def queues(tx: Transaction, scope: Scope, limit: int, *, watched: bool) ->
 
 
 async def isolation_of_last_attempt(tx: Transaction, job_id: JobId) -> str:
-    """Return how the pilot of a job's last attempt isolates payloads, `namespaces` or `none`; empty if that is unknown."""
+    """Return how the pilot of a job's last attempt isolates payloads, in the word that it reported; empty if that is unknown."""
     found: str | None = await tx.fetchval(SQL["isolation_of_last_attempt"], job_id)
     return found or ""
 

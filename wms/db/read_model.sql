@@ -11,7 +11,7 @@ from block b join sweep s on s.first = b.sweep join description d using (descrip
 where int8range(b.first, b.last, '[]') @> $1::bigint;
 
 -- name: attempts
--- The attempts of a job.
+-- The attempts of a job. A withdrawn offer is none; the history tells of it.
 select a.epoch, a.pilot_id, a.site, a.ce, a.offered_at, a.accepted_at, a.started_at, a.ended_at, a.outcome, a.reason,
        a.reason_text, a.exit_code, a.signal, a.cpu_user_seconds + a.cpu_system_seconds as cpu_seconds, a.wall_seconds,
        a.max_rss_bytes, a.disk_bytes, a.output_sha256, a.output_bytes,
@@ -19,7 +19,7 @@ select a.epoch, a.pilot_id, a.site, a.ce, a.offered_at, a.accepted_at, a.started
 from attempt a
 left join lease l on l.job_id = a.job_id and l.epoch = a.epoch
 left join ended_attempt e on e.job_id = a.job_id and e.epoch = a.epoch
-where a.job_id = $1 order by a.epoch;
+where a.job_id = $1 and a.outcome is distinct from 'withdrawn' order by a.epoch;
 
 -- name: history
 -- The history entries of a job.
@@ -34,7 +34,9 @@ order by seq;
 
 -- name: tails
 -- The ends of standard output and error of the job's last attempt.
-select stdout_tail, stderr_tail from attempt where job_id = $1 order by epoch desc limit 1;
+select a.stdout_tail, a.stderr_tail, e.stdout_from, e.stderr_from
+from attempt a left join ended_attempt e on e.job_id = a.job_id and e.epoch = a.epoch
+where a.job_id = $1 and a.outcome is distinct from 'withdrawn' order by a.epoch desc limit 1;
 
 -- name: queues
 -- Task queues with waiting jobs within the user's scope, fullest first.
@@ -58,6 +60,7 @@ select a.site, a.ce, a.element::text as element, a.advertised_at, a.expires_at, 
        coalesce(sum(greatest(p.slots - p.busy, 0)) filter (where p.state = 'Running'), 0) as free_slots,
        min(c.allowed) as allowed, coalesce(min(c.matched), 0) as matched, coalesce(min(c.sent), 0) as sent,
        coalesce(min(c.idle), 0) as idle, coalesce(min(c.unseen), 0) as unseen,
+       array_remove(array_agg(distinct p.isolation order by p.isolation), '') as isolation,
        left(coalesce(a.attributes ->> 'GlobusResourceContactString', ''), 4096) as entry_point,
        left(coalesce(a.attributes ->> 'MonitoringDatabaseURL', ''), 4096) as monitoring_database
 from (
@@ -70,13 +73,15 @@ left join limit_counter c on c.site = a.site and c.ce = a.ce and c.attribute = '
 group by a.site, a.ce, a.element, a.advertised_at, a.expires_at, a.attributes order by a.site, a.ce;
 
 -- name: losses
--- The number of pilots that ended within the last hour, and of those that failed before they sent a message.
+-- The number of pilots that ended within the last hour, and of those that failed before they sent a message. Those that we cancelled
+-- do not count.
 select site, ce, count(*) as ended, count(*) filter (where state in ('Failed', 'Aborted') and seen_at is null) as lost
-from pilot where ended_at > now() - interval '1 h' group by site, ce;
+from pilot where ended_at > now() - interval '1 h' and cancelled_at is null group by site, ce;
 
 -- name: isolation_of_last_attempt
 -- How the pilot of a job's last attempt isolates payloads; no row without an attempt.
-select p.isolation from attempt a join pilot p using (pilot_id) where a.job_id = $1 order by a.epoch desc limit 1;
+select p.isolation from attempt a join pilot p using (pilot_id)
+where a.job_id = $1 and a.outcome is distinct from 'withdrawn' order by a.epoch desc limit 1;
 
 -- name: places
 -- Every stored computing element, with the numbers of one VO's live pilots there.

@@ -10,11 +10,13 @@ TOOLS: Final = "tools"
 """The role of operators' tools, which are commands and no service: `wms status`, `wms audit`, `wms dead-letters`."""
 
 COMMON: Final[Mapping[str, str]] = {
-    "batch_in_hand": "select insert delete update(first_offset instance_id last_offset noted_at)",
+    "batch_in_hand": "select insert delete update(deaths first_offset instance_id last_offset noted_at)",
     "consumer_offset": "select insert update(moved_at next_offset)",
-    "dead_letter": "select insert update(error replay_requested_at replayed_at)",
+    "dead_letter": "select insert update(error log_gap_id replay_requested_at replayed_at)",
+    "incarnation": "select",
+    "log_gap": "select insert",
     "outbox": "select insert delete update(due_at)",
-    "parked_message": "select insert delete update(taken_alone taken_by)",
+    "parked_message": "select insert delete update(deaths taken_alone taken_by)",
     "revocation": "select",
     "revocation_revision": "select",
     "schema_migration": "select",
@@ -42,6 +44,7 @@ OWN: Final[Mapping[str, Mapping[str, str]]] = {
         "ended_attempt": "select insert delete",
         "forgetting": "select insert delete",
         "forgotten": "select insert update(before)",
+        "incarnation": "insert update(age cluster_id known_until marked_at)",
         "job": (
             "select insert delete update(attempts brokered changed_at description_id event_seq "
             "max_attempts pilot_id reason site state stop_requested tq_id unstarted "
@@ -55,6 +58,7 @@ OWN: Final[Mapping[str, Mapping[str, str]]] = {
         "limit_rule": "select insert delete update(most per_second said_at said_by)",
         "operator_order": "select insert delete",
         "owner_usage": "select insert update(at slot_seconds)",
+        "run_time": "select insert update(changed_at mean spread)",
         "parameter": "select insert delete update(chunk description_id)",
         "pilot": (
             "select delete update(busy cause ended_at free_memory_mb isolation jobs_done reason "
@@ -68,6 +72,7 @@ OWN: Final[Mapping[str, Mapping[str, str]]] = {
         "queue_watch": "select",
         "revocation": "insert delete update(expires_at reason revoked_at revoked_by)",
         "revocation_revision": "update(number)",
+        "sandbox_claim": "select insert delete update(claimed_at)",
         "share": (
             "select insert delete update(background job_share job_sharing private_pilots said_at said_by)"
         ),
@@ -108,12 +113,13 @@ OWN: Final[Mapping[str, Mapping[str, str]]] = {
         "queue_served": "select insert update(at faded_count)",
         "queue_state": "select insert delete update(levels waiting weight)",
         "queue_watch": "select insert update(at law matcher)",
+        "run_time": "select",
+        "service_instance": "update(host pid started_at version)",
         "share": "select insert delete",
         "sweep": "select update(name)",
         "task_queue": "select",
         "waiting": "select",
     },
-    "advertiser": {},
     "pilot_submitter": {
         "ad": "select update(pilot_seconds)",
         "agreement": "select",
@@ -134,7 +140,7 @@ OWN: Final[Mapping[str, Mapping[str, str]]] = {
         "limit_counter": "select update(sent)",
         "limit_rule": "select",
         "pilot": (
-            "select insert update(cause ended_at output reason reference renewed_at state token_until unfit "
+            "select insert update(cancelled_at cause ended_at output reason reference renewed_at state token_until unfit "
             "word word_at)"
         ),
         "pilot_order": "select update(held)",
@@ -189,7 +195,7 @@ OWN: Final[Mapping[str, Mapping[str, str]]] = {
         "transfer": "select delete",
         "waiting_room": "select update(counted_at room)",
     },
-    "gateway": {},
+    "gateway": {"sandbox_claim": "select insert update(claimed_at)"},
 }
 """Further rights of each service, by role and table.
 
@@ -225,6 +231,8 @@ OF_TOOLS: Final[Mapping[str, str]] = {
     "lease": "select",
     "limit_counter": "select",
     "limit_rule": "select",
+    "incarnation": "select",
+    "log_gap": "select update(acknowledged_at)",
     "operator_order": "select insert",
     "outbox": "select insert",
     "owner_usage": "select",
@@ -259,7 +267,7 @@ OF_TOOLS: Final[Mapping[str, str]] = {
 """Rights of operators' tools, by table: to read everything, replay and delete dead letters, skip messages, and log who ordered that."""
 
 SEQUENCES: Final[Mapping[str, Mapping[str, str]]] = {
-    "job_manager": {"job_id_seq": "update", "limit_generation": "select"},
+    "job_manager": {"job_id_seq": "select update", "limit_generation": "select"},
     "matcher": {"limit_generation": "select update"},
     "pilot_submitter": {"limit_generation": "select"},
 }

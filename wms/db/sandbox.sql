@@ -27,3 +27,21 @@ join attempt a on a.job_id >= lower(r.ids) and a.job_id < upper(r.ids) where a.o
 union
 select a.output_sha256 from attempt a join job j using (job_id)
 where a.output_sha256 is not null and j.state <> 'Deleted';
+
+-- name: claim
+-- Note that this owner sent archives whole.
+insert into sandbox_claim (sha256, owner, owner_group, vo)
+select distinct g.sha256, $2, $3, $4 from unnest($1::text[]) as g(sha256) order by g.sha256
+on conflict (sha256, owner, owner_group, vo) do update set claimed_at = now();
+
+-- name: unclaimed
+-- Those of the archives that this owner never sent.
+select g.sha256 from unnest($1::text[]) as g(sha256)
+where not exists (
+    select from sandbox_claim c
+    where c.sha256 = g.sha256 and c.owner = $2 and c.owner_group = $3 and c.vo = $4)
+order by g.sha256;
+
+-- name: forget_claims
+-- Delete the claims on archives to which no job refers, and which nobody has sent again for so many seconds.
+delete from sandbox_claim where claimed_at < now() - make_interval(secs => $1) and sha256 <> all ($2::text[]);

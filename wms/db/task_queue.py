@@ -3,6 +3,7 @@
 A queue is found or created by a key, and removed after it was empty for a configured time.
 """
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
@@ -59,10 +60,21 @@ async def keep(tx: Transaction, tq_ids: Iterable[TaskQueueId]) -> None:
     await waiting_limits.forget(tx, ids)
 
 
+READ_AT_ONCE = 1_000_000
+"""How many characters of requirements are decoded before other callbacks of the event loop run."""
+
+
 async def read(tx: Transaction, tq_ids: Iterable[TaskQueueId]) -> dict[TaskQueueId, Requirements]:
     """Return the requirements of these task queues. Unknown queues are absent."""
-    rows = await tx.fetch(SQL["read"], sorted(set(tq_ids)))
-    return {row["tq_id"]: msgspec.json.decode(row["requirements"], type=Requirements) for row in rows}
+    found: dict[TaskQueueId, Requirements] = {}
+    characters = 0
+    for row in await tx.fetch(SQL["read"], sorted(set(tq_ids))):
+        text = row["requirements"]
+        found[row["tq_id"]] = msgspec.json.decode(text, type=Requirements)
+        if (characters := characters + len(text)) > READ_AT_ONCE:
+            characters = 0
+            await asyncio.sleep(0)
+    return found
 
 
 def tell_entered(tx: Transaction, entering: Sequence[Entering]) -> None:

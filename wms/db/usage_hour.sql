@@ -5,7 +5,7 @@ select closed_until as low,
 from usage_rollup for update;
 
 -- name: close
--- Sum up the attempts that ended in some hours.
+-- Sum up the attempts that ended in some hours. A withdrawn offer is none.
 insert into usage_hour (
     hour, vo, owner_group, owner, site, outcome, reason, attempts, cpu_seconds, wall_seconds, slot_seconds, max_rss_bytes,
     rss_byte_seconds
@@ -18,7 +18,7 @@ from (
            sum(a.cpu_user_seconds + a.cpu_system_seconds) as cpu, sum(a.wall_seconds) as wall, max(a.max_rss_bytes) as max_rss,
            sum(a.wall_seconds * a.max_rss_bytes) as byte_seconds
     from ended_attempt a left join job j using (job_id)
-    where a.ended_at >= $1 and a.ended_at < $2
+    where a.ended_at >= $1 and a.ended_at < $2 and a.outcome <> 'withdrawn'
     group by 1, 2, 3, 4, 5, 6, 7, 8
 ) e
 left join task_queue q using (tq_id)
@@ -41,6 +41,7 @@ with live as (
                sum(a.wall_seconds * a.max_rss_bytes) as byte_seconds
         from ended_attempt a left join job j using (job_id)
         where a.ended_at >= greatest($2::timestamptz, (select closed_until from usage_rollup)) and a.ended_at < $3::timestamptz
+          and a.outcome <> 'withdrawn'
         group by 1, 2, 3, 4, 5, 6, 7, 8
     ) e
     left join task_queue q using (tq_id)

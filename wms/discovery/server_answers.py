@@ -7,7 +7,7 @@ from wms.glue.glue1 import GlueComputingElement
 from wms.site import ComputingElement as Offer
 
 
-class FoundElement(Struct, frozen=True, kw_only=True):
+class FoundElement(Struct, frozen=True, kw_only=True, gc=False):
     """A computing element that a server described."""
 
     site: str
@@ -22,7 +22,7 @@ class FoundElement(Struct, frozen=True, kw_only=True):
         return self.offer.ce if self.offer else self.glue.name or self.glue.id
 
 
-class ServerAnswer(Struct, frozen=True, kw_only=True):
+class ServerAnswer(Struct, frozen=True, kw_only=True, gc=False):
     """What one server answered when it was asked for computing elements."""
 
     elements: tuple[FoundElement, ...] = ()

@@ -16,7 +16,7 @@ SCHEMES = ("http", "https", "dav", "davs", "root", "gsiftp", "srm")
 CORRUPT = "FILE_CORRUPT"
 """The word that the job's script prints if an input has another size or checksum than it must have."""
 STAGED, LEAVING = "staged", "leaving"
-"""The names of two files in the job's directory: the list of all files moved by URL, and the list of those to send at the end."""
+"""The names of two files in the job's directory: the list of those files moved by URL that are not fetched back, and of those to send at the end."""
 
 _URL = re.compile(
     r"([a-z]+)://((?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?)(/[A-Za-z0-9._~%/+=,?&-]*)"
@@ -66,7 +66,8 @@ def preparation(files: StagedFiles) -> str:
     """Return shell lines that check the size and checksum of each input, and end the job's script if one is wrong."""
     if not files:
         return ""
-    names = sorted({each.name for each in files.inputs} | {each.name for each in files.outputs})
+    kept = {each.name for each in files.outputs if each.kept}
+    names = sorted(({each.name for each in files.inputs} | {each.name for each in files.outputs}) - kept)
     return "\n".join(
         (
             f'corrupt() {{ echo "{CORRUPT}: $1" >&2; exit 70; }}',

@@ -15,9 +15,9 @@ from wms.dispatch.commands import Tools
 from wms.dispatch.direct_script import direct_script
 from wms.dispatch.pilot_directories import Places
 from wms.dispatch.port import PilotOutput, PilotRequest, PilotSighting, batches, last_line, settled
+from wms.dispatch.refusals import SubmitRefused
 from wms.dispatch.script import pilot_script
 from wms.dispatch.shared_directories import SharedDirectories
-from wms.errors import Unavailable
 from wms.ids import PilotId
 from wms.job.reasons import Code
 
@@ -39,10 +39,6 @@ class BatchJob(NamedTuple):
     def is_over(self) -> bool:
         """Whether the job has ended, in whatever way."""
         return self.state not in ("Waiting", "Running")
-
-
-class SubmitRefused(Exception):  # noqa: N818 - the batch system's answer, no fault of ours
-    """The batch system refuses to take a job; the text says why."""
 
 
 class BatchDispatcher(SharedDirectories, ABC):
@@ -191,13 +187,3 @@ class BatchDispatcher(SharedDirectories, ABC):
         self._places.drop_token(pilot_id)
         why = f"{self.system} knows no such job"
         return PilotSighting(pilot_id=pilot_id, state="Aborted", reason=why, lost=Code.PILOT_FORGOTTEN)
-
-
-def raise_not_submitted(tool: str, complaint: str, *, unreachable: bool) -> None:
-    """Raise an error for a failed submission: Unavailable if the batch system was `unreachable`, else SubmitRefused.
-
-    When it was unreachable, the job may have been submitted nevertheless. `tool` is the name of the submit tool, `complaint` its error message.
-    """
-    if unreachable:
-        raise Unavailable(f"{tool}: {complaint}")
-    raise SubmitRefused(complaint)

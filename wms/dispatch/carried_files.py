@@ -32,7 +32,7 @@ def carried_script(
     what the output does not include; empty: nothing is left out.
     """
     excluded = f" -X {left_out}" if left_out else ""
-    after = f"{conclusion}tar -cf {BACK}{excluded} {_LEFT}\n    {_END}"
+    after = f"tar -cf {BACK}{excluded} {_LEFT}\n    {conclusion}{_END}"
     return direct_script(name, payload, leased=False, before=_BEFORE + preparation, after=after)
 
 

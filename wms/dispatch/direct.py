@@ -44,6 +44,8 @@ class StagedOutput(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     """The file's path in the working directory."""
     url: str
+    kept: bool = False
+    """Whether the file is also of the job's output sandbox."""
 
 
 class StagedFiles(msgspec.Struct, frozen=True, kw_only=True):

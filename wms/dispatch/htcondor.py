@@ -15,11 +15,12 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import msgspec
 
 from wms.dispatch.carried_files import BACK, THERE, carried_script, pack_inputs, unpack_outputs
-from wms.dispatch.commands import Tools
+from wms.dispatch.commands import ToolOutput, Tools
 from wms.dispatch.direct import WORK, DirectEnd, end_in
 from wms.dispatch.job_policy import of_ad
 from wms.dispatch.pilot_directories import Places
 from wms.dispatch.port import PilotOutput, PilotRequest, PilotSighting, Request, batches, last_line
+from wms.dispatch.refusals import SubmitRefused, raise_not_submitted
 from wms.dispatch.script import pilot_script
 from wms.errors import Rejected, Unavailable, shown
 from wms.ids import PilotId
@@ -30,10 +31,6 @@ HELD_SECONDS = 600
 """After how many seconds HTCondor removes a pilot's job that is in HTCondor's state Held."""
 FILES = ("pilot.sh", "config.toml", "token")
 ATTRIBUTES = "WmsPilot,ClusterId,ProcId,JobStatus,ExitCode,ExitBySignal,ExitSignal,HoldReason,RemoveReason"
-UNREACHABLE = re.compile(
-    r"Can't find address|Failed to connect|Can't locate|communication error|Failed to fetch ads",
-    re.IGNORECASE,
-)
 COMMAND = re.compile(r"\+?[A-Za-z][A-Za-z0-9_.]*")
 OURS = {"queue", "executable", "arguments", "output", "error", "log", "initialdir", "universe", "+wmspilot"}
 
@@ -161,19 +158,24 @@ class HTCondorDispatcher:
     async def _submit(self, orders: Sequence[PilotRequest]) -> list[PilotSighting]:
         text = HEAD.format(held=HELD_SECONDS) + "".join(map(self._description, orders))
         said = await self._tools.run("condor_submit", *self._where, "-terse", text=text)
-        if said.code and UNREACHABLE.search(said.err):
-            raise Unavailable(f"condor_submit: {said.complaint}")
-        if said.code and len(orders) > 1:
-            # If one job is refused, all jobs of the call are.
-            return [each for order in orders for each in await self._submit([order])]
         if said.code:
-            self._places.drop_token(orders[0].pilot_id)
-            return [_failed(orders[0].pilot_id, f"refused: {said.complaint}")]
+            return await self._not_submitted(orders, said)
         numbers = _range(said.out)
         return [
             PilotSighting(pilot_id=order.pilot_id, state="Submitted", reference=number)
             for order, number in zip(orders, numbers, strict=False)
         ]
+
+    async def _not_submitted(self, orders: Sequence[PilotRequest], said: ToolOutput) -> list[PilotSighting]:
+        """Return the states of pilots whose common submission failed. Raise Unavailable if their jobs may exist."""
+        try:
+            raise_not_submitted("condor_submit", said)
+        except SubmitRefused as why:
+            if len(orders) > 1:
+                # If one job is refused, all jobs of the call are.
+                return [each for order in orders for each in await self._submit([order])]
+            self._places.drop_token(orders[0].pilot_id)
+            return [_failed(orders[0].pilot_id, f"refused: {why}")]
 
     def _description(self, order: PilotRequest) -> str:
         log = str(self._places.log_of(order.pilot_id))

@@ -1,10 +1,12 @@
 """Starts pilots as processes of this machine, each with a directory of its own.
 
-The directory holds the agent's configuration and token (mode 0600), its log, and a file with the pid and the start time of the process. By
-that file a later dispatcher finds the process again, and does not mistake another process with the same pid for it.
+The directory holds its log, and a file with the pid and the start time of the process. By that file a later dispatcher finds the process
+again, and does not mistake another process with the same pid for it. In the subdirectory OWN are the agent's configuration and token (mode
+0600), and its jobs. A confined pilot sees that subdirectory alone, and in no other can it change what this process reads.
 """
 
 import asyncio
+import os
 import shlex
 import signal
 import subprocess
@@ -15,6 +17,7 @@ from pathlib import Path
 import msgspec
 import psutil
 
+from wms.dispatch.confinement import Confinement, OwnConfinement
 from wms.dispatch.direct import end_in
 from wms.dispatch.direct_script import direct_script
 from wms.dispatch.job_policy import environment
@@ -25,6 +28,8 @@ from wms.files import write_secret
 from wms.ids import PilotId
 
 JOBS_VARIABLE = "WMS_PILOT__DIRECTORY"
+OWN = "own"
+"""The name of the subdirectory that belongs to the pilot."""
 
 
 class _Mark(msgspec.Struct, frozen=True):
@@ -38,10 +43,18 @@ class LocalDispatcher(SharedDirectories):
     """Starts pilots as processes of this machine. Each process runs the command `agent` with `--config FILE`.
 
     Pilots get only `environment` and a few variables of their own as their environment. Their directories are below `directory`.
+    Each starts in a confinement; None: without one, and without the process that ends it with the system.
     """
 
-    def __init__(self, directory: Path, agent: Sequence[str], environment: Mapping[str, str]) -> None:
-        self._places = Places(directory)
+    def __init__(
+        self,
+        directory: Path,
+        agent: Sequence[str],
+        environment: Mapping[str, str],
+        confinement: Confinement | None = None,
+    ) -> None:
+        self._places = Places(directory, OWN)
+        self._confinement = confinement
         self._agent = tuple(agent)
         self._environment = dict(environment)
         self._children: dict[PilotId, subprocess.Popen[bytes]] = {}
@@ -87,6 +100,7 @@ class LocalDispatcher(SharedDirectories):
     def _start(self, order: PilotRequest) -> PilotSighting:
         try:
             place = self._places.make(order)
+            self._give(order)
             child = self._run(order, place)
             mark = _Mark(child.pid, psutil.Process(child.pid).create_time())
             write_secret(place / "process", msgspec.json.encode(mark).decode(), durable=False)
@@ -95,13 +109,22 @@ class LocalDispatcher(SharedDirectories):
         self._children[order.pilot_id] = child
         return PilotSighting(pilot_id=order.pilot_id, state="Submitted", reference=str(child.pid))
 
+    def _give(self, order: PilotRequest) -> None:
+        """Make the pilot's account the owner of what is its own."""
+        owner = self._confinement.owner if self._confinement else None
+        if order.payload is not None or owner is None:
+            return
+        own = self._places.own_of(order.pilot_id)
+        for each in (*own.iterdir(), own):
+            os.chown(each, owner, owner, follow_symlinks=False)
+
     def _run(self, order: PilotRequest, place: Path) -> subprocess.Popen[bytes]:
         ours = {
             "WMS_PILOT": order.pilot_id,
             **environment(order.policy),
             "WMS_PILOT_ELEMENT": f"{order.site}/{order.ce}",
-            "WMS_PILOT__TOKEN_FILE": str(place / "token"),
-            JOBS_VARIABLE: str(place / "jobs"),
+            "WMS_PILOT__TOKEN_FILE": str(place / OWN / "token"),
+            JOBS_VARIABLE: str(place / OWN / "jobs"),
         }
         with self._places.log_of(order.pilot_id).open("ab") as log:
             return subprocess.Popen(
@@ -116,7 +139,8 @@ class LocalDispatcher(SharedDirectories):
 
     def _command(self, order: PilotRequest, place: Path) -> list[str]:
         if order.payload is None:
-            return [*self._agent, "--config", str(place / "config.toml")]
+            agent = [*self._agent, "--config", str(place / OWN / "config.toml")]
+            return confined_argv(self._confinement, place / OWN, agent) if self._confinement else agent
         script = direct_script(order.pilot_id, order.payload, place=shlex.quote(str(place)))
         (place / "job.sh").write_text(script)
         return ["/bin/sh", str(place / "job.sh")]
@@ -142,7 +166,7 @@ class LocalDispatcher(SharedDirectories):
         place = self._places.of(pilot_id)
         if place.is_dir() and not (place / "process").exists():
             # The dispatcher died before it wrote the pid. A living pilot must not be reported as ended.
-            return _bearing(pilot_id, place / "jobs")
+            return _bearing(pilot_id, place / OWN / "jobs")
         try:
             mark = msgspec.json.decode((place / "process").read_bytes(), type=_Mark)
             process = psutil.Process(mark.pid)
@@ -175,6 +199,13 @@ def _ended(pilot_id: PilotId, code: int, last_words: str) -> PilotSighting:
     return PilotSighting(
         pilot_id=pilot_id, state="Failed", reason=f"{how}: {last_words}" if last_words else how
     )
+
+
+def confined_argv(confinement: Confinement, own: Path, command: Sequence[str]) -> list[str]:
+    """Return the command line that runs a pilot's command in a confinement with the directory `own`."""
+    whole = OwnConfinement(own=str(own), **msgspec.structs.asdict(confinement))
+    program = [sys.executable, "-P", "-m", "services.job_agent.confinement"]
+    return [*program, msgspec.json.encode(whole).decode(), *command]
 
 
 def agent_argv() -> list[str]:

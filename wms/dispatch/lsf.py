@@ -10,19 +10,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from wms.dispatch.batch import BatchDispatcher, BatchJob, State, raise_not_submitted
+from wms.dispatch.batch import BatchDispatcher, BatchJob, State
 from wms.dispatch.job_policy import comment
 from wms.dispatch.port import PilotRequest, Request
+from wms.dispatch.refusals import raise_not_submitted
 from wms.errors import Unavailable, shown
 from wms.ids import PilotId
 from wms.job.reasons import Code
 
 FORMAT = "jobid stat exit_code exit_reason job_name delimiter='|'"
-UNREACHABLE = re.compile(
-    r"LSF is down|not responding|cannot connect|connection refused|communication time ?out|failed in an LSF library"
-    r"|lsb_init|ls_connect|master LIM|cannot locate",
-    re.IGNORECASE,
-)
 NOTHING_THERE = re.compile(r"\bNo (unfinished )?job\b|is not found", re.IGNORECASE)
 LONGEST_VALUE = 1_000
 ALLOWED = {"app", "C", "D", "F", "G", "g", "gpu", "jsdl", "m", "p", "sla", "sp", "U", "v"}
@@ -70,8 +66,8 @@ class LsfDispatcher(BatchDispatcher):
         if said.code == 0 and number is None:
             raise Unavailable(f"bsub: an answer that is none of LSF's: {said.complaint}")
         if number is None:
-            raise_not_submitted("bsub", said.complaint, unreachable=UNREACHABLE.search(said.err) is not None)
-        return number[1] if number else ""
+            raise_not_submitted("bsub", said)
+        return number[1]
 
     async def _jobs(self) -> dict[PilotId, BatchJob]:
         said = await self._tools.run("bjobs", "-a", "-noheader", "-o", FORMAT)

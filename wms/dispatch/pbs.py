@@ -14,9 +14,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
-from wms.dispatch.batch import BatchDispatcher, BatchJob, State, raise_not_submitted
+from wms.dispatch.batch import BatchDispatcher, BatchJob, State
 from wms.dispatch.job_policy import environment
 from wms.dispatch.port import PilotRequest, Request
+from wms.dispatch.refusals import raise_not_submitted
 from wms.errors import Unavailable, shown
 from wms.ids import PilotId
 
@@ -24,11 +25,6 @@ Flavour: TypeAlias = Literal["torque", "pbspro"]
 
 NO_SUCH_JOB = 153
 """The exit code of `qstat` for an unknown job (PBSE_UNKJOBID); Slurm's `qstat` also has it for an empty list."""
-UNREACHABLE = re.compile(
-    r"cannot connect to server|connection (refused|timed out)|pbs_iff|end of file|premature end of message"
-    r"|protocol error|unable to contact slurm|communication connection failure|socket timed out|configuration (source|file)",
-    re.IGNORECASE,
-)
 WORD = re.compile(r"[\w.+/:=@%^-]+", re.ASCII)
 """The form that an option's value must have. A comma is excluded, since it would begin another resource in a list."""
 LETTERS = ("-A", "-P", "-p", "-W", "-a", "-c")
@@ -74,8 +70,7 @@ class PbsDispatcher(BatchDispatcher):
     async def _submit(self, options: Sequence[str], script: Path) -> str:
         said = await self._tools.run("qsub", *options, str(script))
         if said.code != 0:
-            unreachable = UNREACHABLE.search(said.err + said.out) is not None
-            raise_not_submitted("qsub", said.complaint, unreachable=unreachable)
+            raise_not_submitted("qsub", said)
         return said.out.strip().rpartition("\n")[2]
 
     async def _jobs(self) -> dict[PilotId, BatchJob]:

@@ -17,8 +17,10 @@ KEPT_DIRECTORIES = 100
 class Places:
     """The directories of pilots below `directory`, each with a configuration, a token (mode 0600) and a log."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, own: str = "") -> None:
+        """Name the directories; `own` is the subdirectory of each with what is the pilot's own: configuration and token."""
         self.directory = directory.absolute()
+        self._own = own
 
     def of(self, pilot_id: PilotId) -> Path:
         """Return the path of a pilot's directory, whether it exists or not."""
@@ -34,9 +36,15 @@ class Places:
         if order.payload is not None:
             shutil.move(order.payload.inputs, place / WORK)
             return place
-        write_secret(place / "token", order.token, durable=False)
-        write_secret(place / "config.toml", order.config, durable=False)
+        own = self.own_of(order.pilot_id)
+        own.mkdir(mode=0o700, exist_ok=True)
+        write_secret(own / "token", order.token, durable=False)
+        write_secret(own / "config.toml", order.config, durable=False)
         return place
+
+    def own_of(self, pilot_id: PilotId) -> Path:
+        """Return the path of the directory with a pilot's configuration and token."""
+        return self.of(pilot_id) / self._own
 
     def log_of(self, pilot_id: PilotId) -> Path:
         """Return the path of the file with a pilot's output."""
@@ -58,7 +66,7 @@ class Places:
 
     def drop_token(self, pilot_id: PilotId) -> None:
         """Remove the token of a pilot that has ended. A missing token is no error."""
-        (self.of(pilot_id) / "token").unlink(missing_ok=True)
+        (self.own_of(pilot_id) / "token").unlink(missing_ok=True)
 
     def known(self) -> list[PilotId]:
         """Return the pilots that have directories here, the one with the last changed directory first."""

@@ -8,12 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, Protocol, TypeVar
 
 import msgspec
+from msgspec.structs import force_setattr
 
 from wms.dispatch.direct import DirectPayload
 from wms.dispatch.job_policy import JobPolicy
 from wms.errors import Unavailable
 from wms.ids import PilotId
 from wms.job.reasons import Code
+from wms.printed_text import one_line
 
 OUTPUT_LIMIT = 16_384
 """How many bytes of a pilot's output are fetched, from its end."""
@@ -69,6 +71,10 @@ class PilotSighting(msgspec.Struct, frozen=True, kw_only=True):
 
     failed: the middleware could not fetch or send a file. corrupt: an input had a wrong size or checksum, and the job did not begin.
     """
+
+    def __post_init__(self) -> None:
+        """Clean the reason, which may be any text that the middleware printed."""
+        force_setattr(self, "reason", one_line(self.reason))
 
     @property
     def cause(self) -> Code | None:

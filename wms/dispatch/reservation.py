@@ -9,6 +9,13 @@ _OPTIONS: Final[Mapping[str, str]] = {"slurm": "reservation", "lsf": "U"}
 RESERVING: Final = tuple(sorted(_OPTIONS))
 """The kinds of dispatcher whose batch system queues a job until its reservation starts. Other kinds get the job when the reservation starts."""
 
+SETTING_UP_SECONDS = 120
+"""Seconds that a pilot of one job lasts beyond its program: to start, to ask for the job, and to store its outputs."""
+STARTING_SECONDS = 20
+"""Seconds that a pilot needs within a reservation beyond its program and the files: to start, and to ask for the job."""
+LATE_SECONDS = 60
+"""Seconds by which a pilot may start late in its reservation. A job whose time limit no longer fits into the rest is not started."""
+
 WITHOUT_QUEUE: Final = ("local",)
 """The kinds of dispatcher that start each pilot at once, without a batch queue."""
 

@@ -20,9 +20,9 @@ from wms.dispatch.direct_script import direct_script
 from wms.dispatch.job_policy import comment
 from wms.dispatch.pilot_directories import Places
 from wms.dispatch.port import PilotOutput, PilotRequest, PilotSighting, Request, batches, last_line, settled
+from wms.dispatch.refusals import SubmitRefused, raise_not_submitted
 from wms.dispatch.script import pilot_script
 from wms.dispatch.shared_directories import SharedDirectories
-from wms.errors import Unavailable
 from wms.ids import PilotId
 from wms.job.reasons import Code
 
@@ -34,10 +34,6 @@ ACCOUNTED_DAYS = 14
 NAMES_AT_ONCE = 500
 """How many jobs one command line names at most."""
 SPEAKS_FOR_ITSELF = {"None", "Priority", "Resources", "NonZeroExitCode"}
-UNREACHABLE = re.compile(
-    r"Unable to contact slurm|Communication connection failure|Socket timed out|configuration source|slurm_load_jobs error",
-    re.IGNORECASE,
-)
 OPTION = re.compile(r"[a-z][a-z-]*")
 OURS = {
     "job-name",
@@ -151,11 +147,11 @@ class SlurmDispatcher(SharedDirectories):
         said = await self._tools.run("sbatch", "--parsable", *options, text=self._script(order, place))
         if said.code == 0:
             return PilotSighting(pilot_id=order.pilot_id, state="Submitted", reference=said.out.strip())
-        if UNREACHABLE.search(said.err):
-            # The job may exist all the same; `follow` finds it by its name.
-            raise Unavailable(f"sbatch: {said.complaint}")
-        self._places.drop_token(order.pilot_id)
-        return PilotSighting(pilot_id=order.pilot_id, state="Failed", reason=f"refused: {said.complaint}")
+        try:
+            raise_not_submitted("sbatch", said)
+        except SubmitRefused as why:
+            self._places.drop_token(order.pilot_id)
+            return PilotSighting(pilot_id=order.pilot_id, state="Failed", reason=f"refused: {why}")
 
     def _script(self, order: PilotRequest, place: Path) -> str:
         if order.payload is not None:

@@ -12,6 +12,7 @@ import contextlib
 import ctypes
 import fcntl
 import os
+import resource
 import signal
 import socket
 import struct
@@ -90,6 +91,9 @@ def main() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() == 1:
         return
+    # The kernel refuses descriptors to a sender whose limit is below the number that its account has under way.
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     raise_loopback()
     if not options.only_try:
         asyncio.run(_run(options.paths, options.port))

@@ -18,7 +18,9 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
 from wms.bus.connection_settings import KafkaSettings
-from wms.bus.unix_socket import PORT, SCHEME, dial
+from wms.bus.kafka import Kafka
+from wms.bus.topics import SHARED
+from wms.bus.unix_socket import PORT, SCHEME, dial, servers
 from wms.embedded.network_namespace import NetworkIsolation
 from wms.embedded.process import Child
 from wms.embedded.server import LOOPBACK, KafkaServer, settle_port
@@ -28,6 +30,9 @@ from wms.errors import Rejected, Unavailable
 
 class KafkaBroker(KafkaServer):
     """The embedded Kafka broker. It loses all messages when it ends, and each start makes a cluster with a new id, so that clients notice.
+
+    It is ready once it has all shared topics, and an isolated one cannot be reached before: while it creates a topic, it takes messages that
+    it then forgets, and tells another client that the topic exists.
 
     It lacks idempotent producers, transactions, a correct `ListOffsets` of the end, retention, new partitions of a topic, deletion of
     records, and authentication. So, with `isolate`, it runs in a network namespace of its own. Clients then reach it through a Unix socket
@@ -85,15 +90,22 @@ class KafkaBroker(KafkaServer):
         name = hashlib.sha256(os.fsencode(self.data_dir)).hexdigest()[:16]
         return socket_directory(self.data_dir) / f"{name}.sock"
 
+    @property
+    def _first_door(self) -> Path:
+        """Where the socket is until the broker is ready. It has the same name, by which the broker calls itself."""
+        directory = self._door.parent / "new"
+        directory.mkdir(mode=0o700, exist_ok=True)
+        return directory / self._door.name
+
     async def _launch(self) -> Child:
         if self._isolation is None:
             self.port = settle_port(self.data_dir, self.port)
             return await self._run([], f"{LOOPBACK}:{self.port}", f"{LOOPBACK}:{self.port}")
         self.port = PORT
         await self._close_door()
-        door, doorkeeper = self._door, await self._open_door(self._isolation)
+        doorkeeper = await self._open_door(self._isolation)
         inside = self._isolation.beside(doorkeeper.pid, [])
-        child = await self._run(inside, f"{LOOPBACK}:{PORT}", f"{door.name}:{PORT}")
+        child = await self._run(inside, f"{LOOPBACK}:{PORT}", f"{self._door.name}:{PORT}")
         self._guard = asyncio.create_task(_end_with(doorkeeper, child), name="broker's door")
         return child
 
@@ -121,13 +133,15 @@ class KafkaBroker(KafkaServer):
 
         Raise Unavailable if it ends first, or does not listen within `ready_within` seconds.
         """
-        self._door.unlink(missing_ok=True)
-        argv = isolation.doorkeeper(PORT, [self._door])
+        door = self._first_door
+        for each in (self._door, door):
+            each.unlink(missing_ok=True)
+        argv = isolation.doorkeeper(PORT, [door])
         doorkeeper = self._doorkeeper = await Child.start(
             argv, log_path=self.data_dir / "door.log", env=self._environment(), cwd=self.data_dir
         )
         deadline = time.monotonic() + self.ready_within
-        while not self._door.exists():
+        while not door.exists():
             if not doorkeeper.running or time.monotonic() > deadline:
                 raise Unavailable(f"the broker's door does not open: {doorkeeper.log_tail()}")
             await asyncio.sleep(0.01)
@@ -145,7 +159,29 @@ class KafkaBroker(KafkaServer):
 
     async def _is_ready(self) -> bool:
         # The id tells this broker from another program that may have taken the port.
-        return await cluster_id_of(self) == self._cluster_id
+        if not self._isolation:
+            return await cluster_id_of(self) == self._cluster_id and await self._make_topics(self.bootstrap)
+        door = self._first_door
+        try:
+            (await asyncio.to_thread(dial, door)).close()
+        except OSError:
+            return False
+        if not await self._make_topics(f"{SCHEME}{door}"):
+            return False
+        door.rename(self._door)
+        servers(self.bootstrap)
+        return True
+
+    async def _make_topics(self, bootstrap: str) -> bool:
+        """Create all shared topics. Return whether that was possible."""
+        settings = {**self.access, "bootstrap": bootstrap, "idempotent": False}
+        kafka = Kafka(msgspec.convert(settings, KafkaSettings), "broker")
+        try:
+            await kafka.start(SHARED)
+        except Unavailable:
+            return False
+        await kafka.close()
+        return True
 
 
 async def _end_with(doorkeeper: Child, broker: Child) -> None:

@@ -8,8 +8,10 @@ from pathlib import Path
 import msgspec
 
 from wms.db.role_rights import TOOLS
+from wms.dispatch.confinement import Mode
 from wms.embedded.server import Program
 from wms.embedded.supervisor import LOCK_FILE
+from wms.errors import Rejected
 from wms.files import Table, Value, to_toml, write_secret
 from wms.site import PRIVATE_NETWORK
 
@@ -108,8 +110,6 @@ class ConfigValues(msgspec.Struct, frozen=True, kw_only=True):
     log_level: str = "info"
     pilots: Table = {}
     """Settings of the service `pilot_submitter` that differ from its defaults, such as `most` and `idle_seconds`."""
-    pilots_over_https: bool = False
-    """Whether pilots reach services and sandboxes only through the gateway, without access to Kafka and the store."""
 
     def postgres_url_of(self, role: str) -> str:
         """Return the Postgres URL for a service of this name, or for the command line tools (`tools`)."""
@@ -145,11 +145,13 @@ def write_client(facts: ConfigValues) -> None:
 
 
 def _common(name: str, facts: ConfigValues) -> dict[str, Table]:
+    common: dict[str, Table] = {"kafka": facts.kafka, "log": {"level": facts.log_level}}
+    if name == "advertiser":
+        return common
     return {
-        "kafka": facts.kafka,
         "postgres": {"url": facts.postgres_url_of(name)},
         "auth": {"jwks": str(facts.layout.jwks)},
-        "log": {"level": facts.log_level},
+        **common,
     }
 
 
@@ -160,7 +162,12 @@ def _own(name: str, facts: ConfigValues) -> dict[str, Table | list[Table]]:
         case "job_manager":
             return {"sandboxes": {"url": layout.sandboxes.as_uri()}}
         case "advertiser":
-            element: dict[str, Value] = {"site": facts.site, "slots": facts.slots, "tags": _tags(facts)}
+            element: dict[str, Value] = {
+                "site": facts.site,
+                "slots": facts.slots,
+                "tags": _tags(facts),
+                "directory": str(layout.pilots),
+            }
             return {"advertising": {"token_file": str(layout.site_token)}, "elements": [element]}
         case "gateway":
             return {
@@ -177,8 +184,9 @@ def _own(name: str, facts: ConfigValues) -> dict[str, Table | list[Table]]:
                 "keys": str(layout.keys),
                 "lifeline": str(layout.lock),
                 "hidden": [str(layout.root)],
-                "isolation": _isolation(facts),
-                **_over_https(facts),
+                "isolation": isolation_of(facts.pilots),
+                # So they need neither the broker nor the store, and can be confined.
+                "link": "gateway",
                 **facts.pilots,
             }
             return {
@@ -195,20 +203,19 @@ def _own(name: str, facts: ConfigValues) -> dict[str, Table | list[Table]]:
             return {}
 
 
-def _isolation(facts: ConfigValues) -> Value:
-    return facts.pilots.get("isolation", os.environ.get(ISOLATION_VARIABLE, "auto"))
+def isolation_of(pilots: Table) -> Mode:
+    """Return the mode by which pilots with these settings isolate payloads, and are confined themselves. Raise Rejected for another word."""
+    word = pilots.get("isolation", os.environ.get(ISOLATION_VARIABLE, "auto"))
+    match word:
+        case "auto" | "required" | "none":
+            return word
+        case _:
+            raise Rejected("BAD_ISOLATION", f"no isolation is named {word!r}", "say auto, required or none")
 
 
 def _tags(facts: ConfigValues) -> list[str]:
     """Return the tags of this machine's element: what it may be able to do. Each pilot tries it."""
-    return [] if _isolation(facts) == "none" else [PRIVATE_NETWORK]
-
-
-def _over_https(facts: ConfigValues) -> dict[str, Value]:
-    """Return the settings by which pilots use only the gateway; empty if pilots use Kafka and the store directly."""
-    if not facts.pilots_over_https:
-        return {}
-    return {"link": "gateway", "sandboxes_url": facts.gateway_url}
+    return [] if isolation_of(facts.pilots) == "none" else [PRIVATE_NETWORK]
 
 
 def default_slots() -> int:

@@ -16,6 +16,7 @@ from wms.bus.unix_socket import SCHEME
 from wms.db import instance
 from wms.db.database import Database
 from wms.db.migrate import migrate
+from wms.dispatch.confinement import Confinement, Mode
 from wms.dispatch.local import LocalDispatcher
 from wms.embedded import layout as plan
 from wms.embedded.apache_kafka import ApacheKafka
@@ -44,7 +45,7 @@ class System:
 
     `kafka` is "embedded", "loopback" (embedded, but open to every user of the machine), "apache", or HOST:PORT of a running broker.
     `postgres` is "embedded" or a URL. `slots` is how many payloads run at a time (None: one for each CPU). `services` are the names of the
-    services to run. `pilots` are settings of the service `pilot_submitter`. With `pilots_over_https` the pilots use only the gateway.
+    services to run. `pilots` are settings of the service `pilot_submitter`: by default its pilots use only the gateway.
     `token_seconds` is how long tokens are valid. `durable=False` is for tests: a crash of the machine may lose data.
     """
 
@@ -59,7 +60,6 @@ class System:
         log_level: str = "info",
         services: tuple[str, ...] = SERVICES,
         pilots: Table | None = None,
-        pilots_over_https: bool = False,
         token_seconds: float = LIFETIME_SECONDS,
     ) -> None:
         self.layout = Layout(Path(data_dir).absolute())
@@ -73,7 +73,6 @@ class System:
         self._durable = durable
         self._log_level = log_level
         self._pilots = pilots or {}
-        self._pilots_over_https = pilots_over_https
         self._token_seconds = token_seconds
 
     async def start(self) -> None:
@@ -84,6 +83,7 @@ class System:
         await self.supervisor.open()
         # The directory may have existed before with a mode that lets other users in.
         self.layout.root.chmod(0o700)
+        self._make_files()
         try:
             ensure_identity(self.layout, self._token_seconds)
             renew = partial(renew_tokens, self.layout, self._token_seconds)
@@ -100,7 +100,6 @@ class System:
                 gateway_port=self._gateway_port(),
                 log_level=self._log_level,
                 pilots=self._pilots,
-                pilots_over_https=self._pilots_over_https,
             )
             plan.write_client(self.facts)
             for name in self._services:
@@ -117,6 +116,12 @@ class System:
             await self.supervisor.loops.stop(loop)
         await self._drain_pilots()
         await self.supervisor.close()
+
+    def _make_files(self) -> None:
+        """Make the directory of files by URL, which belongs to the account of pilots."""
+        self.layout.files.mkdir(mode=0o700, exist_ok=True)
+        if (owner := Confinement(mode="auto").owner) is not None:
+            os.chown(self.layout.files, owner, owner)
 
     def _watch(self, facts: ConfigValues) -> None:
         """Start the loops that look for hung processes, and for an embedded broker that uses too much memory."""
@@ -223,6 +228,11 @@ class System:
         return settle_port(directory, 0)
 
     @property
+    def isolation(self) -> Mode:
+        """The mode by which payloads are isolated and pilots confined: `auto`, `required` or `none`."""
+        return plan.isolation_of(self._pilots)
+
+    @property
     def gateway_url(self) -> str:
         """The base URL of the gateway, which any user of this machine can reach but needs a token to use.
 
@@ -240,8 +250,8 @@ class System:
     async def _beating(self, db: Database) -> set[str]:
         async with db.transaction() as tx:
             rows = await instance.instances(tx)
-        alive = {row["pid"] for row in rows if row["alive"]}
-        return {name for name in self._services if self.supervisor.pid_of(name) in alive}
+        alive = {(row["service"], row["pid"]) for row in rows if row["alive"]}
+        return {name for name in self._services if (name, self.supervisor.pid_of(name)) in alive}
 
     def _complain_if_hopeless(self, missing: list[str], deadline: float) -> None:
         children = self.supervisor.state().children

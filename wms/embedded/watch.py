@@ -94,9 +94,10 @@ class SystemWatch:
             rows = await instance.instances(Transaction(connection))
         finally:
             connection.terminate()
-        beats = {row["pid"]: row["heartbeat_at"] for row in rows}
-        pids = {name: self._supervisor.pid_of(name) for name in self._services}
-        return {name: (pid, beats[pid]) for name, pid in pids.items() if pid in beats}
+        beats = {(row["service"], row["pid"]): row["heartbeat_at"] for row in rows}
+        # An advertiser's heartbeat passes through a matcher: its silence does not say which of them hangs.
+        pids = {name: self._supervisor.pid_of(name) for name in self._services if name != instance.ADVERTISER}
+        return {name: (pid, beats[name, pid]) for name, pid in pids.items() if (name, pid) in beats}
 
     async def _look_at_broker(self) -> None:
         if self._broker is None or await answers(self._broker):

@@ -94,7 +94,7 @@ def element_of(said: Mapping[str, Any]) -> GlueComputingElement:
             hepspec06=float(hepspec) if isinstance(hepspec, int | float) else None,
         ),
         storage=_bindings(said),
-        published=placeholders(glue1.ELEMENT, whole),
+        published=placeholders(glue1.ELEMENT, whole) + placeholders(glue1.HOSTS, texts),
     )
 
 
@@ -111,9 +111,12 @@ def matchable(element: GlueComputingElement) -> Attributes:
 
 
 def as_published(element: GlueComputingElement) -> dict[str, int]:
-    """Return the numbers that a site published in place of unknown values of its queue, by attribute."""
+    """Return the numbers that a site published in place of unknown values of its queue and its hosts, by attribute."""
     published = dict(element.published)
-    return {each.name: published[each.name] for each in _not_known(element) if each.name in published}
+    hosts = (each for each in glue1.HOSTS if isinstance(getattr(element.hosts, each.field), NotANumber))
+    return {
+        each.name: published[each.name] for each in (*_not_known(element), *hosts) if each.name in published
+    }
 
 
 def _templates(element: GlueComputingElement) -> dict[str, int]:

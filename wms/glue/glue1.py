@@ -16,7 +16,7 @@ from wms.glue.quantity import UNKNOWN, Quantity
 PRODUCTION = "Production"
 
 
-class GlueHosts(Struct, frozen=True, kw_only=True):
+class GlueHosts(Struct, frozen=True, kw_only=True, gc=False):
     """The common properties of the machines of a computing element (GLUE 1.x: sub-cluster, host)."""
 
     id: str = ""
@@ -75,14 +75,14 @@ OTHER_DESCRIPTION = "GlueHostProcessorOtherDescription"
 _HEPSPEC = "-HEP-SPEC06"
 
 
-class StorageBinding(Struct, frozen=True, kw_only=True):
+class StorageBinding(Struct, frozen=True, kw_only=True, gc=False):
     """A storage element close to a computing element, and its mount point on the machines (GLUE 1.x: CE-SE binding)."""
 
     storage_element: str
     mount_point: str = ""
 
 
-class GlueComputingElement(Struct, frozen=True, kw_only=True):
+class GlueComputingElement(Struct, frozen=True, kw_only=True, gc=False):
     """A computing element: a queue at an endpoint, with its present state and its policy."""
 
     id: str
@@ -184,7 +184,7 @@ def element(ce: Texts, hosts: Texts, bindings: Sequence[Texts], *, site: str = "
         site=site,
         hosts=GlueHosts(**fields(HOSTS, hosts), hepspec06=_hepspec(hosts)),
         storage=tuple(binding for each in bindings for binding in _storage(each)),
-        published=placeholders(ELEMENT, ce),
+        published=placeholders(ELEMENT, ce) + placeholders(HOSTS, hosts),
     )
 
 

@@ -74,7 +74,7 @@ ADVICE: dict[Code, str] = {
     Code.FILE_UNAVAILABLE: "no replica gave an input: the text names each URL; `wms release` tries again once one does",
     Code.FILE_CORRUPT: "a replica has another size or checksum than was said: mend it and `wms release`, or submit with the right one",
     Code.URL_REFUSED: "the site's rules exclude the URL of an input: submit it again with another URL, or for another site",
-    Code.OUTPUT_FAILED: "the outputs could not be stored: is the output sandbox within its limit?",
+    Code.OUTPUT_FAILED: "not all outputs could be stored: `wms output` fetches those that were; send large ones to a URL",
     Code.LEASE_EXPIRED: "its pilot fell silent: `wms timeline` shows what was heard of it last, and of whom",
     Code.PILOT_DIED: "its pilot ended under it: `wms timeline` shows what the element said, `wms pilots --output` what it printed",
     Code.NODE_LOST: "the site lost the node that it ran on: `wms timeline` shows when it was heard of last",

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from wms.jobdesc.description import JobDescription
+from wms.jobdesc.description import JobDescription, revised
 from wms.jobdesc.from_json import table_of
 from wms.jobdesc.problem import InvalidDescription
 from wms.jobdesc.rules import Finding, below
@@ -76,9 +76,7 @@ def changed(description: JobDescription, changes: Changes) -> JobDescription:
 
     Raise InvalidDescription, with every problem, if the result is no valid description.
     """
-    after = msgspec.structs.replace(
-        description, **{name: _value(description, name, value) for name, value in changes.items()}
-    )
+    after = revised(description, {name: _value(description, name, value) for name, value in changes.items()})
     if found := validate(after):
         raise InvalidDescription(found)
     return after

@@ -104,7 +104,7 @@ def _processor_conflicts(description: JobDescription) -> Iterator[Finding]:
 def _long_requirements(description: JobDescription) -> Iterator[Finding]:
     if description.stations and description.requirements:
         try:
-            Expression.parse(required_text(description.requirements, description.stations))
+            Expression.parse(required_text(description.requirements, description.stations, description.gpus))
         except Rejected as fault:
             yield (".stations", f"with requirements they are too much: {fault.message}", "name fewer")
 

@@ -1,7 +1,8 @@
 """The description of a job: readers of all languages make this struct, and services use no other form."""
 
 import hashlib
-from typing import Annotated, Literal, TypeAlias
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
@@ -25,6 +26,9 @@ from wms.jobdesc.staged_file import Inputs, Outputs
 
 MIB = 1024 * 1024
 INDEX_SERVERS_LIMIT = 20
+GRACE_TIME_MOST = 3_600
+CPU_TIME = 86_400
+"""The seconds of CPU time of a job that states neither CPU time nor a long wall time."""
 
 Plain: TypeAlias = bool | Whole | Measure | LongText
 Attribute: TypeAlias = Plain | Annotated[tuple[Plain, ...], msgspec.Meta(max_length=100)]
@@ -63,10 +67,18 @@ class JobDescription(
     priority: Count = 1
     """The priority among the jobs of one owner, 0 to 10. Jobs with a higher priority are more likely to start first."""
 
-    cpu_time: CpuTime = 86_400
-    """Seconds of CPU time of all processors together. It selects the task queue, and the job is killed when it uses more."""
+    cpu_time: CpuTime = CPU_TIME
+    """Seconds of CPU time of all processors together. It selects the task queue, and the job is killed when it uses more.
+
+    If it is the default, and `wall_time` times the processors is more, it is that product.
+    """
     wall_time: CpuTime | None = None
     """Seconds of elapsed time that the job may run; None: only the limit of the resource applies."""
+    grace_time: Annotated[int, msgspec.Meta(ge=0, le=GRACE_TIME_MOST)] | None = None
+    """Seconds from SIGTERM to SIGKILL when the job is ended before it ends by itself; None: 30.
+
+    So it ends at a limit, on `wms kill`, and when its pilot must end. What it writes meanwhile is kept. A site may give less.
+    """
     memory_mb: Megabytes | None = None
     """MiB of resident memory that the job's processes need together (DIRAC's MinRAM).
 
@@ -75,13 +87,21 @@ class JobDescription(
     max_memory_mb: Megabytes | None = None
     """MiB of memory that the job may use (DIRAC's MaxRAM). It is enforced while the job runs, and has no effect on matching."""
     disk_mb: Megabytes | None = None
-    """MiB that the job may use in its directory. It is enforced while the job runs. Resources that advertise less disk are not matched."""
+    """MiB that the job may use in its directory. It is enforced while the job runs. Resources that advertise less disk are not matched.
+
+    A job that requests none may use an equal part of what is free on its node.
+    """
     processors: Count = 1
     """The number of processors that the job needs and gets."""
     min_processors: Count | None = None
     """The least number of processors that the job needs, in place of `processors`."""
     max_processors: Count | None = None
     """The greatest number of processors that the job can use, with `min_processors`; None: as many as the pilot has."""
+    gpus: Count = 0
+    """The number of GPUs that the job needs and gets. Its `CUDA_VISIBLE_DEVICES` names them; without GPUs it is empty.
+
+    It is matched as the requirement `other.GPUNumber >= gpus`.
+    """
     whole_node: bool = False
     """Whether the job needs all processors of a node. Only pilots whose computing element offers whole nodes take it."""
 
@@ -128,7 +148,10 @@ class JobDescription(
     Each value is the `sha256:size` of an archive in the sandbox store, which is unpacked after `input_sandbox`.
     """
     output_sandbox: Annotated[tuple[Line, ...], msgspec.Meta(max_length=1_000)] = ()
-    """Patterns (`*`, `?`, `[...]`, `**`) of files to keep, relative to the job's directory."""
+    """Patterns (`*`, `?`, `[...]`, `**`) of files to keep, relative to the job's directory: at most 100 MiB and 100,000 files together.
+
+    Of more, the smallest that fit are kept. The largest are named, and the job is Failed (`OUTPUT_FAILED`).
+    """
     inputs: Inputs = ()
     """Files that are fetched by URL before the payload starts. The job is held if one of them cannot be fetched."""
     outputs: Outputs = ()
@@ -174,7 +197,8 @@ class JobDescription(
     """How the job reaches its node: by `pilot`, `direct`, or, if empty, as the system chooses.
 
     Empty: any pilot takes the job, or a pilot bound to it if the broker places it. `pilot`: a pilot bound to the job.
-    `direct`: the job itself is sent to the batch system, for sites whose nodes have no connection to the outside.
+    `direct`: the job itself is sent to the batch system, for sites whose nodes have no connection to the outside. No sandbox
+    holds it, so elements take such jobs only of owners whom their configuration trusts.
     """
     coallocate: bool = False
     """Whether all jobs of the array, 2 to 20, start at the same time, each in a reservation at another element. If one cannot,
@@ -182,6 +206,26 @@ class JobDescription(
 
     success_exit_codes: Annotated[tuple[Count, ...], msgspec.Meta(max_length=256)] = (0,)
     """The exit codes of the payload with which the job is Done. With any other it is Failed."""
+
+    def __post_init__(self) -> None:
+        """Give the job the CPU time that its wall time allows all its processors, if it states none."""
+        if self.wall_time is not None and self.cpu_time == CPU_TIME:
+            msgspec.structs.force_setattr(self, "cpu_time", _cpu_time(self))
+
+
+def revised(description: JobDescription, changes: Mapping[str, Any]) -> JobDescription:
+    """Return the description with new values of fields, by name. A CPU time that followed from the wall time follows again."""
+    follows = description.cpu_time == _cpu_time(description)
+    return msgspec.structs.replace(description, **{**({"cpu_time": CPU_TIME} if follows else {}), **changes})
+
+
+def _cpu_time(description: JobDescription) -> int:
+    wall = description.wall_time
+    numbers = (description.processors, description.min_processors or 1, description.max_processors or 1)
+    # A description that was made in Python may hold anything until it is checked.
+    if not isinstance(wall, int) or not all(isinstance(each, int) for each in numbers):
+        return CPU_TIME
+    return max(CPU_TIME, wall * max(numbers))
 
 
 def is_brokered(description: JobDescription) -> bool:

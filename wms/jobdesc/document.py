@@ -10,6 +10,7 @@ from wms.jobdesc import rules
 from wms.jobdesc.array import jobs_in
 from wms.jobdesc.conflicts import ARRAY_LIMIT, across
 from wms.jobdesc.description import JobDescription
+from wms.jobdesc.expansion import Expansion
 from wms.jobdesc.problem import PROBLEMS_LIMIT, InvalidDescription, Problem
 from wms.jobdesc.series import expanded
 from wms.jobdesc.validation import check_fields, problems, remedy_for
@@ -51,18 +52,20 @@ def unreadable(message: str, line: int | None = None, remedy: str = "") -> Inval
     return InvalidDescription([Problem(place="", message=message, remedy=remedy, line=line)])
 
 
-def read_tree(tree: object, *, series: bool = True) -> list[JobDescription]:
+def read_tree(tree: object, expansion: Expansion | None = None) -> list[JobDescription]:
     """Return the descriptions of a parsed document: a job, a list of jobs, or a table with `jobs` and `defaults`.
 
-    If `series` is False, a series (start, step, count) in place of a list of values is refused, since its few bytes can make
-    many values. Raise InvalidDescription, with every problem of every job, if there is one. Raise Rejected if the document
-    makes too many jobs (TOO_MANY_JOBS).
+    `expansion` bounds what its series and defaults make of few bytes; None: as on its user's own machine. Raise
+    InvalidDescription, with every problem of every job, if there is one. Raise Rejected if the document makes too many jobs
+    (TOO_MANY_JOBS) or expands too far (EXPANDS_TOO_FAR).
     """
+    expansion = expansion or Expansion()
     if isinstance(tree, Mapping) and any(key in tree for key in _MANY):
-        return _read_many(tree, series=series)
+        return _read_many(tree, expansion)
     if isinstance(tree, list):
-        return read_entries(((f"jobs[{i}]", None, item) for i, item in enumerate(tree)), series=series)
-    return read_entries([("", None, tree)], series=series)
+        entries = ((f"jobs[{i}]", None, item) for i, item in enumerate(tree))
+        return read_entries(entries, expansion=expansion)
+    return read_entries([("", None, tree)], expansion=expansion)
 
 
 def read_entries(
@@ -70,19 +73,26 @@ def read_entries(
     defaults: Mapping[str, object] | None = None,
     found: list[Problem] | None = None,
     *,
-    series: bool = True,
+    expansion: Expansion | None = None,
 ) -> list[JobDescription]:
     """Return the descriptions of the entries, each completed by `defaults`, fields by name (None for none).
 
-    `found` has the problems known so far (None for none); an iterator of entries may add to it what cannot be parsed. If
-    `series` is False, a series in place of a list of values is refused. Raise InvalidDescription, with every problem of
-    every entry and of `found`, if there is one. Raise Rejected if the document makes too many jobs (TOO_MANY_JOBS).
+    `found` has the problems known so far (None for none); an iterator of entries may add to it what cannot be parsed.
+    `expansion` is as for `read_tree`. Raise InvalidDescription, with every problem of every entry and of `found`, if there is
+    one. Raise Rejected if the document makes too many jobs (TOO_MANY_JOBS) or expands too far (EXPANDS_TOO_FAR).
     """
+    expansion = expansion or Expansion()
+    copied = _size_of(defaults) if defaults else 0
     found = [] if found is None else found
     descriptions = list[JobDescription]()
     jobs = 0
+    bare: JobDescription | None = None
     for place, line, entry in entries:
-        description, wrong = _read_one(entry, defaults or {}, series=series)
+        expansion.take(0, copied)
+        is_bare = entry == {}
+        # Three bytes make such a job, so that it must not take the time of another.
+        description, wrong = (bare, []) if is_bare and bare else _read_one(entry, defaults or {}, expansion)
+        bare = description if is_bare else bare
         if description is None:
             found += problems(wrong, place, line)
             if len(found) >= PROBLEMS_LIMIT:
@@ -105,11 +115,11 @@ def check_count(descriptions: int, jobs: int) -> None:
 
 
 def _read_one(
-    entry: object, defaults: Mapping[str, object], *, series: bool
+    entry: object, defaults: Mapping[str, object], expansion: Expansion
 ) -> tuple[JobDescription | None, list[rules.Finding]]:
     if not isinstance(entry, Mapping):
         return None, [("", f"a job must be a table, not {rules.brief(entry)}", "")]
-    entry, wrong = expanded(entry) if series else (entry, [])
+    entry, wrong = expanded(entry, expansion)
     wrong += check_fields(entry)
     fields = _over(defaults, entry) if defaults else entry
     if "executable" not in fields:
@@ -121,18 +131,22 @@ def _read_one(
     return (None, wrong) if wrong else (description, [])
 
 
-def _read_many(tree: Mapping[str, object], *, series: bool) -> list[JobDescription]:
+def _read_many(tree: Mapping[str, object], expansion: Expansion) -> list[JobDescription]:
     known = problems(_strange_keys(tree))
     defaults = tree.get("defaults", {})
     if not isinstance(defaults, Mapping):
         known += problems([("", f"must be a table, not {rules.brief(defaults)}", "")], "defaults")
         defaults = {}
-    defaults, wrong = expanded(defaults) if series else (defaults, [])
+    defaults, wrong = expanded(defaults, expansion)
     if wrong := [*wrong, *check_fields(defaults)]:
         # Told once, here; each job is then checked as if they had not been there.
         known += problems(wrong, "defaults")
         defaults = {}.fromkeys(["executable"], "") if "executable" in defaults else {}
-    return read_entries(_entries(tree), defaults, known, series=series)
+    return read_entries(_entries(tree), defaults, known, expansion=expansion)
+
+
+def _size_of(defaults: Mapping[str, object]) -> int:
+    return len(msgspec.json.encode(defaults))
 
 
 def _strange_keys(tree: Mapping[str, object]) -> Iterator[rules.Finding]:

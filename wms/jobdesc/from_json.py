@@ -12,6 +12,7 @@ from itertools import accumulate
 
 from wms.jobdesc.description import JobDescription
 from wms.jobdesc.document import DEPTH_LIMIT, SIZE_LIMIT, Entry, read_entries, read_tree, text_of, unreadable
+from wms.jobdesc.expansion import Expansion
 from wms.jobdesc.problem import PROBLEMS_LIMIT, Problem
 from wms.jobdesc.rules import Doubled
 
@@ -23,19 +24,21 @@ _DELTA = {"[": 1, "{": 1, "]": -1, "}": -1}
 _CHUNK = 65_536
 
 
-def read_json(data: bytes, limit: int = SIZE_LIMIT, *, series: bool = True) -> list[JobDescription]:
+def read_json(
+    data: bytes, limit: int = SIZE_LIMIT, expansion: Expansion | None = None
+) -> list[JobDescription]:
     """Return the descriptions of a JSON document of at most `limit` bytes.
 
-    If `series` is False, a series (start, step, count) is refused in place of a list of values. Raise InvalidDescription,
-    with every problem of every job, if there is one. Raise Rejected if the document is too large, not UTF-8, or makes too
-    many jobs.
+    `expansion` bounds what its series and defaults make of few bytes; None: as on its user's own machine. Raise
+    InvalidDescription, with every problem of every job, if there is one. Raise Rejected if the document is too large, not
+    UTF-8, makes too many jobs, or expands too far.
     """
     text = text_of(data, limit)
     lines = text.split("\n")
     if _is_lines(lines):
         found: list[Problem] = []
-        return read_entries(_parsed_lines(lines, found), found=found, series=series)
-    return read_tree(_parsed(text), series=series)
+        return read_entries(_parsed_lines(lines, found), found=found, expansion=expansion)
+    return read_tree(_parsed(text), expansion)
 
 
 def table_of(data: bytes, limit: int = SIZE_LIMIT) -> Mapping[str, object]:

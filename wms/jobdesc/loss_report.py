@@ -1,18 +1,27 @@
 """Loss reports: what a translation between job description languages made of each element.
 
-Each element of a source has one of three fates. Kept: the same meaning in the same words. Translated: the same meaning in
-other words, and a sentence says how. Impossible: the target language cannot express it, so it is left out.
+One rule holds for all languages. Each element of a source has one of four fates.
+
+- `kept`: carried out with its meaning, in the same words.
+- `translated`: carried out with its meaning, in other words. A sentence says how.
+- `omitted`: left out, and this cannot change what the job computes, reads, writes or needs. A sentence says why.
+- `impossible`: cannot be carried out, and without it the job may be another one. The document is refused, unless its user lets
+  such elements go (`--lenient`).
+
+A reader says `kept` and `translated` only of what is carried out. When in doubt between `omitted` and `impossible`, it says `impossible`.
 """
 
+from collections import Counter
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 import msgspec
 
 from wms.errors import shown
 from wms.jobdesc.problem import Problem
 
-Fate: TypeAlias = Literal["kept", "translated", "impossible"]
+Fate: TypeAlias = Literal["kept", "translated", "omitted", "impossible"]
+FATES: Final[tuple[Fate, ...]] = get_args(Fate)
 NAME_LENGTH = 120
 SENTENCE_LENGTH = 400
 
@@ -27,17 +36,17 @@ class Origin(NamedTuple):
 
 
 class LossEntry(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The fate of one element in a translation: kept, translated or impossible."""
+    """The fate of one element in a translation."""
 
     element: str
     fate: Fate
     sentence: str = ""
-    """How the element was translated, or why it is impossible; empty if it was kept."""
+    """How the element was translated, or why it is left out; empty if it was kept."""
     line: int | None = None
 
     def as_problem(self) -> Problem:
-        """Return the entry as a problem, for users who ask for a translation without losses."""
-        remedy = "leave it out, or accept the loss without --strict"
+        """Return the entry as a problem, for users who do not let losses go."""
+        remedy = "take it out, or let it go with --lenient"
         return Problem(place=self.element, message=self.sentence, remedy=remedy, line=self.line)
 
 
@@ -48,18 +57,23 @@ class LossReport(msgspec.Struct, frozen=True):
 
     @property
     def losses(self) -> tuple[LossEntry, ...]:
-        """The entries of elements that were left out."""
+        """The entries of elements without which the job may be another one."""
         return tuple(each for each in self.entries if each.fate == "impossible")
 
     @property
+    def left_out(self) -> tuple[LossEntry, ...]:
+        """The entries of elements that are not carried out: omitted and impossible."""
+        return tuple(each for each in self.entries if each.fate in ("omitted", "impossible"))
+
+    @property
     def changes(self) -> tuple[LossEntry, ...]:
-        """The entries of elements that were translated or left out."""
+        """The entries of all elements but those that were kept."""
         return tuple(each for each in self.entries if each.fate != "kept")
 
     def in_short(self) -> str:
-        """Return the number of entries for each fate, as text: `7 kept, 2 translated, 1 impossible`."""
-        fates = [each.fate for each in self.entries]
-        return ", ".join(f"{fates.count(fate):,} {fate}" for fate in ("kept", "translated", "impossible"))
+        """Return the number of entries for each fate that occurs, as text: `7 kept, 2 translated, 1 impossible`."""
+        counts = Counter(each.fate for each in self.entries)
+        return ", ".join(f"{counts[fate]:,} {fate}" for fate in FATES if counts[fate])
 
 
 class LossNotes:
@@ -82,8 +96,12 @@ class LossNotes:
         return self.add(origin, "translated", sentence)
 
     def impossible(self, origin: Origin, sentence: str) -> int:
-        """Note that an element is left out; `sentence` says why. Return the note's number."""
+        """Note that an element cannot be carried out; `sentence` says why. Return the note's number."""
         return self.add(origin, "impossible", sentence)
+
+    def omitted(self, origin: Origin, sentence: str) -> int:
+        """Note that an element is left out without effect on the job; `sentence` says why. Return the note's number."""
+        return self.add(origin, "omitted", sentence)
 
     def revise(self, number: int, fate: Fate, sentence: str) -> None:
         """Change the fate and the sentence of the note with this number, when an element turns out to have another fate."""

@@ -13,6 +13,7 @@ from msgspec.structs import asdict
 
 from wms.classad.expression import Expression
 from wms.classad.tokens import checked
+from wms.classad.tree import is_no_condition
 from wms.errors import Rejected, shown
 from wms.jobdesc.predecessors import ID_LIMIT, RANGES_LIMIT, count, ranges_of
 
@@ -86,7 +87,9 @@ def number(low: int, high: int, unit: str = "", remedy: str = "") -> Rule:
                 return FINE
             return [("", f"must be from {low:,} to {high:,}{of}, not {brief(value)}", remedy)]
         plain = (
-            f"write {value} without quotes" if isinstance(value, str) and _INTEGER.fullmatch(value) else ""
+            f"write {value} without quotes"
+            if isinstance(value, str) and _INTEGER.fullmatch(value)
+            else remedy
         )
         return [("", f"must be a whole number{' of' + of if of else ''}, not {brief(value)}", plain)]
 
@@ -191,8 +194,11 @@ def _all_fine(values: Sequence[Any], limit: int) -> bool:
     return max(map(len, values)) <= limit and whole.isprintable()
 
 
-def expression(limit: int) -> Rule:
-    """Return the rule that a value is empty or a ClassAd expression of at most `limit` characters."""
+def expression(limit: int, *, condition: bool = False) -> Rule:
+    """Return the rule that a value is empty or a ClassAd expression of at most `limit` characters.
+
+    A `condition` is no constant number or text, list, record or sum: nothing would ever meet it.
+    """
 
     def rule(value: object) -> Sequence[Finding]:
         if not isinstance(value, str):
@@ -200,8 +206,8 @@ def expression(limit: int) -> Rule:
         if len(value) > limit:
             return [_length(len(value), 0, limit)]
         try:
-            if value:
-                Expression.parse(value)
+            if value and condition & is_no_condition(Expression.parse(value).tree):
+                return [("", "is no condition: it is never true", "compare by ==, <, > or =?=")]
         except Rejected as fault:
             return [("", fault.message, fault.remedy)]
         return FINE

@@ -1,21 +1,27 @@
 """Validation of a job description as a whole: every problem at once, each with its place and a remedy."""
 
 import difflib
+import heapq
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 import msgspec
 
 from wms.jobdesc import brokering_rules, rules
 from wms.jobdesc.conflicts import ARRAY_LIMIT, INPUTS_LIMIT, NAME_LIMIT, PRIORITY_LIMIT, across
-from wms.jobdesc.description import MIB, JobDescription
+from wms.jobdesc.description import GRACE_TIME_MOST, MIB, JobDescription
 from wms.jobdesc.predecessors import OUTPUTS_LIMIT, PREDECESSORS_LIMIT
 from wms.jobdesc.problem import Problem
 from wms.jobdesc.rules import Finding, Rule, below
 
 YEAR = 366 * 86_400
+PROCESSORS_LIMIT = 1024
+GPUS_LIMIT = 64
 GROUP_LIMIT = 200
 """How many characters the name of a job group may have."""
+EXPRESSION_LIMIT = 4_096
+"""How many characters `requirements` and `rank` may have."""
 FINDINGS_LIMIT = 200
 """The number of findings after which the check of a table stops. A table with more is no description, and computing remedies takes time."""
 
@@ -41,9 +47,10 @@ _VARIABLE = rules.word(
 _PARAMETER = rules.word(
     64, r"(?!n$)[A-Za-z_][A-Za-z0-9_]*", "letters, digits and _, and not n, which is the index"
 )
-_TIME = rules.number(1, YEAR, "seconds")
+_IN_SECONDS = "write seconds: 1800 is 30 minutes, 108000 is 30 hours"
+_WALL_TIME = rules.number(1, YEAR, "seconds", _IN_SECONDS)
+_CPU_TIME = rules.number(1, PROCESSORS_LIMIT * YEAR, "seconds", _IN_SECONDS)
 _PREDECESSORS = rules.job_ids(1_000, PREDECESSORS_LIMIT)
-_EXPRESSION = rules.expression(16_384)
 _ATTRIBUTE = rules.word(
     255, r"[A-Za-z_][A-Za-z0-9_]*", "letters, digits and _, and no digit at the beginning"
 )
@@ -52,14 +59,16 @@ RULES: dict[str, Rule] = {
     "arguments": rules.many(_TEXT, 10_000),
     "environment": rules.table(_VARIABLE, _TEXT, 1_000),
     "name": rules.line(NAME_LIMIT),
-    "cpu_time": _TIME,
-    "wall_time": rules.optional(_TIME),
+    "cpu_time": _CPU_TIME,
+    "wall_time": rules.optional(_WALL_TIME),
+    "grace_time": rules.optional(rules.number(0, GRACE_TIME_MOST, "seconds")),
     "memory_mb": rules.optional(rules.number(1, 64 * MIB, "MiB")),
     "max_memory_mb": rules.optional(rules.number(1, 64 * MIB, "MiB")),
     "disk_mb": rules.optional(rules.number(1, 1024 * MIB, "MiB")),
-    "processors": rules.number(1, 1024),
-    "min_processors": rules.optional(rules.number(1, 1024)),
-    "max_processors": rules.optional(rules.number(1, 1024)),
+    "processors": rules.number(1, PROCESSORS_LIMIT),
+    "min_processors": rules.optional(rules.number(1, PROCESSORS_LIMIT)),
+    "max_processors": rules.optional(rules.number(1, PROCESSORS_LIMIT)),
+    "gpus": rules.number(0, GPUS_LIMIT),
     "whole_node": rules.truth,
     "sites": _NAMES,
     "banned_sites": _NAMES,
@@ -74,8 +83,8 @@ RULES: dict[str, Rule] = {
     "pilot_types": _NAMES,
     "submit_pools": _NAMES,
     "setup": _NAME,
-    "requirements": _EXPRESSION,
-    "rank": _EXPRESSION,
+    "requirements": rules.expression(EXPRESSION_LIMIT, condition=True),
+    "rank": rules.expression(EXPRESSION_LIMIT),
     "attributes": rules.table(_ATTRIBUTE, rules.attribute(100), 100),
     "priority": rules.number(0, PRIORITY_LIMIT),
     "job_group": rules.line(GROUP_LIMIT),
@@ -108,8 +117,10 @@ _DEFAULTS = {field.name: field.default for field in msgspec.structs.fields(JobDe
 _OTHER_NAMES = {
     "args": "arguments", "argument": "arguments", "env": "environment", "jobname": "name", "cpu": "cpu_time",
     "maxcputime": "cpu_time", "walltime": "wall_time", "maxwalltime": "wall_time", "time": "wall_time",
+    "killwait": "grace_time", "terminationgraceperiodseconds": "grace_time", "jobmaxvacatetime": "grace_time",
     "memory": "memory_mb", "mem": "memory_mb", "ram": "memory_mb", "maxram": "max_memory_mb", "maxmemory": "max_memory_mb", "minram": "memory_mb",
     "disk": "disk_mb", "cores": "processors", "cpus": "processors", "numberofprocessors": "processors",
+    "gpu": "gpus", "ngpus": "gpus", "gpucount": "gpus", "numberofgpus": "gpus", "requestgpus": "gpus",
     "minnumberofprocessors": "min_processors", "maxnumberofprocessors": "max_processors", "samstation": "stations",
     "stationname": "stations", "station": "stations", "gridmiddleware": "grid_middlewares", "site": "sites", "bannedsite": "banned_sites", "gridce": "grid_ces", "ce": "grid_ces", "platform": "platforms",
     "tag": "tags", "image": "container", "containerimage": "container", "singularityimage": "container", "type": "job_type", "userpriority": "priority", "retries": "max_attempts", "output": "output_sandbox",
@@ -159,11 +170,24 @@ def problems(findings: Iterable[Finding], place: str = "", line: int | None = No
 
 def remedy_for(unknown: str, known: Sequence[str] = tuple(RULES)) -> str:
     """Return the remedy for the unknown key `unknown`: the most similar of the `known` keys, or the advice to leave it out."""
-    # A hostile key may be very long, and difflib is quadratic.
-    plain = re.sub(r"[^a-z0-9]", "", unknown[:64].lower())
+    # A hostile key may be very long, and there may be many.
+    lower = unknown[:64].lower()
+    plain = re.sub(r"[^a-z0-9]", "", lower)
     if plain in _IDENTITY:
         return "leave it out: the token says whose job it is"
     same = [name for name in known if name.replace("_", "") == plain]
     other = [name for name in known if name == _OTHER_NAMES.get(plain)]
-    near = difflib.get_close_matches(unknown[:64].lower(), known, n=1)
-    return f'did you mean "{[*same, *other, *near][0]}"?' if same or other or near else "leave it out"
+    near = same or other or _near(lower, known)
+    return f'did you mean "{near[0]}"?' if near else "leave it out"
+
+
+def _near(lower: str, known: Sequence[str]) -> Sequence[str]:
+    """Return the most similar of the names, if it is similar at all. Only those with the most common letters are compared in full."""
+    letters = frozenset(lower)
+    alike = heapq.nsmallest(3, known, key=lambda name: len(letters ^ _letters(name)))
+    return difflib.get_close_matches(lower, alike, n=1)
+
+
+@lru_cache(maxsize=1_000)
+def _letters(name: str) -> frozenset[str]:
+    return frozenset(name)

@@ -139,8 +139,19 @@ def notice(element: ComputingElement, allowed: int | None, count: int, what: str
         return None
     jobs, submitting = element.current_jobs + count, element.current_submitting_jobs + count
     if element.max_jobs and jobs >= element.max_jobs:
-        return Notice("suppress", f"{jobs:,} of {element.max_jobs:,} {what} (MaxJobs)")
+        of = _counted(element.current_jobs, count, element.max_jobs, what)
+        return Notice("suppress", f"{of} (MaxJobs)")
     if element.max_submitting_jobs and submitting >= element.max_submitting_jobs:
-        of = f"{submitting:,} of {element.max_submitting_jobs:,}"
-        return Notice("delay", f"{of} {what} being submitted (MaxSubmittingJobs)")
+        of = _counted(element.current_submitting_jobs, count, element.max_submitting_jobs, what)
+        return Notice("delay", f"{of} being submitted (MaxSubmittingJobs)")
     return Notice("suppress", f"{count:,} {what} since its ad, whose rule lets no more come")
+
+
+def _counted(told: int, since: int, most: int, what: str) -> str:
+    """Return a text on a limit of an ad that is reached, by the count that the ad tells and the count since.
+
+    The two may have jobs in common: pilots that the ad counts, and the jobs that these have taken. So no sum is said beyond the limit.
+    """
+    if told + since > most:
+        return f"{told:,} by its ad and {since:,} since, of {most:,} {what}"
+    return f"{told + since:,} of {most:,} {what}"

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from wms.jobdesc.gpus import gpus_needed
 from wms.matching.ads import job_attributes
 from wms.matching.grouping import Requirements, processors_needed, wants_whole_node
-from wms.matching.node_facts import refuses
+from wms.matching.node_facts import refuses, with_gpus
 from wms.matching.two_sided import asked, job_says, job_wants, site_says, site_wants
 from wms.site import (
     GENERIC,
@@ -273,7 +274,7 @@ def failing_parts(asked: Parts, resource: Resource) -> list[Mismatch]:
 
 
 def left_over(resource: Resource, requirements: Requirements) -> Resource | None:
-    """Return what remains of a resource beside a job that takes its processors, memory and disk.
+    """Return what remains of a resource beside a job that takes its processors, memory, disk and GPUs.
 
     Return None if no processor remains or the job takes the whole node. For a pilot that asks for several jobs at once, each job is
     drawn for what the jobs before it leave.
@@ -284,7 +285,7 @@ def left_over(resource: Resource, requirements: Requirements) -> Resource | None
     memory = max(0, resource.memory_mb - requirements.min_ram_mb)
     # 0 would say that nothing is known of its disk.
     disk = max(1, resource.disk_mb - requirements.min_disk_mb) if resource.disk_mb else 0
-    return _with_less(resource, processors, memory, disk)
+    return _with_less(resource, processors, memory, disk, gpus_needed(requirements.requirements))
 
 
 def beside_others(resource: Resource, processors: int, memory_mb: int) -> Resource:
@@ -298,8 +299,11 @@ def beside_others(resource: Resource, processors: int, memory_mb: int) -> Resour
 
 
 @lru_cache(maxsize=16_384)
-def _with_less(resource: Resource, processors: int, memory_mb: int, disk_mb: int) -> Resource:
+def _with_less(resource: Resource, processors: int, memory_mb: int, disk_mb: int, gpus: int = 0) -> Resource:
     # Remembered, since the same few come from each request of a pilot, and are then found by what they are.
     # What runs another job has no whole node to give.
     tags = tuple(tag for tag in resource.tags if tag.casefold() != WHOLE_NODE.casefold())
-    return replace(resource, processors=processors, memory_mb=memory_mb, disk_mb=disk_mb, tags=tags)
+    node = with_gpus(resource.node, lambda free: free - gpus) if gpus else resource.node
+    return replace(
+        resource, processors=processors, memory_mb=memory_mb, disk_mb=disk_mb, tags=tags, node=node
+    )

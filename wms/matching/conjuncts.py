@@ -1,10 +1,10 @@
 """Conjuncts of job requirements: an expression is parsed, the job's own values are filled in, and it is split at each `&&`.
 
-To parse the longest requirements takes tens of milliseconds. So each text is parsed once, in any thread. The result stays in a weak
-cache as long as an object refers to it. At first that is the preparation of a queue, later the index.
+Requirements of 4,096 characters take some milliseconds. So each text is parsed once. The result stays in a weak cache as long as an
+index refers to it.
 """
 
-from collections.abc import Generator, Iterable
+from collections.abc import Iterable
 from weakref import WeakValueDictionary
 
 from wms.classad.expression import Expression
@@ -12,18 +12,10 @@ from wms.classad.folding import is_truth
 from wms.classad.match import NOTHING, satisfied
 from wms.classad.reduce import Sketch, could
 from wms.classad.tree import Chain, Literal, chain, split
-from wms.matching.ads import LONG_TEXT, JobAttributes, Seen, bound_to_job, job_attributes, job_values
-from wms.matching.grouping import Requirements
+from wms.matching.ads import LONG_TEXT, JobAttributes, Seen, bound_to_job, job_values
 
 MOST_TERMS = 32
 """The most conjuncts into which requirements are split. Longer ones are kept whole, since each conjunct costs memory and time."""
-LONG = 500
-"""The number of characters above which expressions are parsed in another thread.
-
-Shorter ones take less time than a change of threads.
-"""
-
-
 NOTHING_KNOWN = Sketch(NOTHING, frozenset())
 """A sketch (partly known ad) without any attribute, known or unknown."""
 
@@ -38,6 +30,11 @@ class Term:
         self.names = expression.other
         self._met: bool | None = None
         self._could: bool | None = None
+
+    def compile(self) -> None:
+        """Do now what evaluations would do first, so that no draw does it for many new queues at once."""
+        _ = self.expression.text, self.expression.envelope, self.expression.single
+        self.over_nothing(is_sketch=True)
 
     def over_nothing(self, *, is_sketch: bool) -> bool:
         """Return whether the conjunct is true of an ad that has none of the attributes that it references.
@@ -82,7 +79,7 @@ _parsed: WeakValueDictionary[str, _Parsed] = WeakValueDictionary()
 
 
 def split_requirements(text: str, job: JobAttributes) -> SplitRequirements:
-    """Return the requirements of a job, given as text, split into conjuncts; parsed or from the cache. Thread-safe."""
+    """Return the requirements of a job, given as text, split into conjuncts; parsed or from the cache."""
     known = _parsed.get(text)
     found = known and known.bound.get(job_values(job, known.own) if known.own else ())
     if found:
@@ -92,39 +89,6 @@ def split_requirements(text: str, job: JobAttributes) -> SplitRequirements:
     parsed = known or _parsed.setdefault(text, _Parsed(own))
     taken = SplitRequirements(parsed, _terms(bound_to_job(expression, job)))
     return parsed.bound.setdefault(job_values(job, own) if own else (), taken)
-
-
-def is_long(requirements: Requirements) -> bool:
-    """Return whether a queue's expressions are so long (`LONG`) that they are parsed in another thread."""
-    return length(requirements) > LONG
-
-
-def length(requirements: Requirements) -> int:
-    """Return the number of characters in a queue's requirements, rank and attributes together."""
-    return len(requirements.requirements) + len(requirements.rank) + len(requirements.attributes)
-
-
-def preparation(
-    requirements: Requirements, *, over_sketches: bool = False
-) -> Generator[None, None, SplitRequirements | None]:
-    """Parse a queue's expressions step by step, in any thread, and compile its conjuncts.
-
-    The generator pauses between steps and returns the conjuncts, or None without requirements. While the caller holds them,
-    adding the queue to an index takes less than a millisecond; with `over_sketches`, also to a survey for pilots not yet sent.
-    """
-    job = job_attributes(requirements)
-    job_values(job, frozenset())  # the job's own attributes
-    yield
-    if not requirements.requirements:
-        return None
-    taken = split_requirements(requirements.requirements, job)
-    yield
-    for each in taken.terms:
-        _ = each.expression.text, each.expression.envelope, each.expression.single
-        each.over_nothing(is_sketch=over_sketches)
-        yield
-    taken.slim()
-    return taken
 
 
 def _terms(bound: Expression) -> Iterable[Expression]:

@@ -14,6 +14,7 @@ from wms.bounds import CpuTime, LongText, Megabytes, Name, Names
 from wms.site import MAX_PROCESSORS, WHOLE_NODE, canonical, folded
 
 DEFAULT_SEGMENTS = (500, 5_000, 50_000, 300_000)
+HOUR = 3_600
 
 _PROCESSORS = re.compile(r"([1-9][0-9]{0,3})processors", re.IGNORECASE)
 
@@ -61,19 +62,20 @@ class Requirements(Struct, frozen=True, kw_only=True, omit_defaults=True, cache_
 
 
 NAMED_SETS = (
-    "submit_pools", "pilot_types", "sites", "banned_sites", "grid_ces", "grid_middlewares", "platforms", "job_types", "tags",
+    "submit_pools", "pilot_types", "sites", "banned_sites", "grid_ces", "grid_middlewares", "platforms",
 )  # fmt: skip
-"""The fields that hold sets of names, which are compared without regard to case."""
+"""The fields with sets of names whose case nobody sees. Clauses compare all names without regard to case, but expressions of sites can tell
+the case of a job's type and tags apart (`wms.matching.ads.JOB`). So these are not among them."""
 
 
 def without_case(requirements: Requirements) -> Requirements:
-    """Return requirements with all names in lower case; equal for requirements that differ only in the case of names."""
+    """Return requirements with names in lower case; equal if all clauses and expressions see the same, whatever the case of names."""
     sets = {name: folded(values) for name in NAMED_SETS if (values := getattr(requirements, name))}
     return replace(requirements, **sets)
 
 
 def key(requirements: Requirements) -> bytes:
-    """Return the 32 bytes that identify a task queue: equal exactly for equal requirements, the case of names aside.
+    """Return the 32 bytes that identify a task queue: equal exactly for requirements that all clauses and expressions see alike.
 
     Fields with their default value do not count, so that a field added later changes no existing key.
     """
@@ -92,8 +94,12 @@ def checked_segments(segments: Iterable[int]) -> tuple[int, ...]:
 
 
 def segment(cpu_time: int, segments: tuple[int, ...] = DEFAULT_SEGMENTS) -> int:
-    """Return the CPU segment of a job: the smallest of `segments`, in seconds, that is at least `cpu_time`, or else the largest."""
-    return segments[min(bisect_left(segments, cpu_time), len(segments) - 1)]
+    """Return the CPU segment of a job: the smallest of `segments`, in seconds, that is at least `cpu_time`.
+
+    Beyond the largest it is `cpu_time` in whole hours, rounded up: no job may begin where it has less time than it asks for.
+    """
+    at = bisect_left(segments, cpu_time)
+    return segments[at] if at < len(segments) else -(-cpu_time // HOUR) * HOUR
 
 
 def processor_tags(processors: int) -> tuple[str, ...]:

@@ -1,6 +1,10 @@
 """What a pilot reports of its node with every request: measured attributes, and which job requirements the node does not meet."""
 
 import hashlib
+from collections.abc import Callable
+
+from wms.jobdesc.gpus import ATTRIBUTE
+from wms.site import Told
 
 MEASURED = frozenset(
     {
@@ -11,10 +15,14 @@ MEASURED = frozenset(
         "gluehostoperatingsystemname",
         "gluehostoperatingsystemrelease",
         "gpunumber",
+        "gpumemory",
+        "gpucapability",
         "freedisk",
     }
 )
 """Attributes, in lower case, that pilots measure on every node. A pilot may be sent to an element whose ad lacks one, to measure it."""
+
+_GPUS = ATTRIBUTE.lower()
 
 POLICIES = frozenset(
     {"maxram", "numberofprocessors", "gluecepolicymaxwallclocktime", "gluecepolicymaxcputime"}
@@ -29,6 +37,14 @@ IN_OWN_WORDS = frozenset({"gluehostoperatingsystemname", "gluehostoperatingsyste
 
 NOTHING_EVALUATED = "*"
 """What a pilot that cannot evaluate any expression reports in place of hashes of requirements."""
+
+
+def with_gpus(node: Told, change: Callable[[int], int]) -> Told:
+    """Return what a pilot tells of its node with another number of GPUs, which `change` makes of the present one; at least 0."""
+    return tuple(
+        (name, max(0, change(value))) if name == _GPUS and isinstance(value, int) else (name, value)
+        for name, value in node
+    )
 
 
 def wish(requirements: str, attributes: str = "") -> str:

@@ -121,10 +121,10 @@ def _isolation_tags(description: JobDescription) -> Names:
 def _expressions(description: JobDescription) -> _Expressions:
     """Return the canonical texts of a job's expressions, so that jobs share a queue if these differ only in spaces, brackets and case."""
     wanted, rank, attributes = description.requirements, description.rank, description.attributes
-    if not (wanted or rank or attributes or description.stations):
+    if not (wanted or rank or attributes or description.stations or description.gpus):
         return _NO_EXPRESSIONS
     return _Expressions(
-        required_text(wanted, description.stations),
+        required_text(wanted, description.stations, description.gpus),
         Expression.parse(rank).text if rank else "",
         Ad.of(attributes).text if attributes else "",
     )

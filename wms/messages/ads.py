@@ -4,10 +4,11 @@ from typing import Annotated, TypeAlias
 
 import msgspec
 
-from wms.bounds import Expression, GivenName, Measure, Moment, Text, Whole
+from wms.bounds import Explanation, Expression, GivenName, Measure, Moment, Text, Whole
 from wms.site import ComputingElement
 
 TOPIC = "wms.resource.ads"
+MOST_TROUBLES = 100
 
 Scalar: TypeAlias = bool | Whole | Measure | Text
 Record: TypeAlias = Annotated[dict[GivenName, Scalar], msgspec.Meta(max_length=1_000)]
@@ -47,4 +48,21 @@ class Withdraw(msgspec.Struct, frozen=True, kw_only=True, tag="withdraw"):
     advertised_at: Moment
 
 
+class LoopTrouble(msgspec.Struct, frozen=True, kw_only=True):
+    """What is wrong with one loop of an advertiser: a text for people."""
+
+    loop: GivenName
+    text: Explanation
+
+
+class AdvertiserState(msgspec.Struct, frozen=True, kw_only=True, tag="advertiser-state"):
+    """A heartbeat of an advertiser, which has no database to write it to. It holds for the bearer of the token and for no other."""
+
+    host: GivenName
+    pid: Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
+    version: GivenName
+    troubles: Annotated[tuple[LoopTrouble, ...], msgspec.Meta(max_length=MOST_TROUBLES)] = ()
+
+
 Ad = Advertise | Withdraw
+AdvertiserMessage = Ad | AdvertiserState

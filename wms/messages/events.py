@@ -11,7 +11,7 @@ from wms.job.state import Event, State
 TOPIC = "wms.job.events"
 
 
-class JobEvent(msgspec.Struct, frozen=True, kw_only=True, tag="job-event"):
+class JobEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False, tag="job-event"):
     """One state change of a job. It may arrive twice or late.
 
     `seq` rises by one with each change of the job. A reader ignores a `seq` that it has processed.
@@ -28,15 +28,17 @@ class JobEvent(msgspec.Struct, frozen=True, kw_only=True, tag="job-event"):
     reason: Text = ""
     text: Text = ""
     site: Name | None = None
+    owner_group: Name = ""
+    """The owner's group of the job. It is empty in events of earlier versions."""
 
 
-class JobsMoved(msgspec.Struct, frozen=True, kw_only=True, tag="jobs-moved"):
+class JobsMoved(msgspec.Struct, frozen=True, kw_only=True, gc=False, tag="jobs-moved"):
     """State changes of jobs by one transaction, in their order. Each means the same as a JobEvent sent alone."""
 
     events: Annotated[tuple[JobEvent, ...], msgspec.Meta(max_length=10_000)]
 
 
-class JobsQueued(msgspec.Struct, frozen=True, kw_only=True, tag="jobs-queued"):
+class JobsQueued(msgspec.Struct, frozen=True, kw_only=True, gc=False, tag="jobs-queued"):
     """New jobs with consecutive ids were received and wait now: the first two changes (`seq` 1 and 2) of each."""
 
     first: JobId
@@ -47,7 +49,7 @@ class JobsQueued(msgspec.Struct, frozen=True, kw_only=True, tag="jobs-queued"):
     vo: Name
 
 
-class WaitReason(msgspec.Struct, frozen=True, kw_only=True, tag="wait-reason"):
+class WaitReason(msgspec.Struct, frozen=True, kw_only=True, gc=False, tag="wait-reason"):
     """The reason why the jobs of a task queue wait has changed. `waiting` is their number. Key: `tq-<id>`."""
 
     tq_id: TaskQueueId
@@ -61,7 +63,7 @@ class WaitReason(msgspec.Struct, frozen=True, kw_only=True, tag="wait-reason"):
     vo: Name
 
 
-class SweepMoved(msgspec.Struct, frozen=True, kw_only=True, tag="sweep-moved"):
+class SweepMoved(msgspec.Struct, frozen=True, kw_only=True, gc=False, tag="sweep-moved"):
     """The same state change of consecutive jobs of a job array, none of which a pilot has had. It stands for a JobEvent of each."""
 
     first: JobId
@@ -77,7 +79,7 @@ class SweepMoved(msgspec.Struct, frozen=True, kw_only=True, tag="sweep-moved"):
     text: Text = ""
 
 
-class ElementState(msgspec.Struct, frozen=True, kw_only=True, tag="element-state"):
+class ElementState(msgspec.Struct, frozen=True, kw_only=True, gc=False, tag="element-state"):
     """A computing element changed its health state, or with `ce` empty a whole site. Key: `ce-<site>-<ce>`."""
 
     site: Name

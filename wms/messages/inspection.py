@@ -1,4 +1,4 @@
-"""Checks decoded messages for the rules that msgspec cannot express.
+"""Checks decoded messages for the rules that msgspec cannot express, and cleans their texts of one line.
 
 A rule stands in the annotation of a type (`wms.bounds`). It is a function that returns what is wrong with a value. The rules of a
 union are compiled once into plain functions. Types without rules cost nothing.
@@ -10,8 +10,11 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from msgspec import inspect
+from msgspec.structs import force_setattr
 
-from wms.errors import Rejected
+from wms.bounds import ONE_LINE
+from wms.errors import MESSAGE_LIMIT, Rejected
+from wms.printed_text import one_line
 
 Check: TypeAlias = Callable[[Any], None]
 """A function that takes a decoded value and raises Broken if it breaks a rule."""
@@ -39,6 +42,50 @@ def checks(union: Any, rule: str) -> dict[type, Check]:
     """
     found = {each.cls: _check(each, rule) for each in _structs(inspect.type_info(union))}
     return {kind: partial(_ask_all, check) for kind, check in found.items() if check}
+
+
+def cleaners(union: Any) -> dict[type, Check]:
+    """Return, for each message type of `union` with texts of one line, a function that cleans them in a decoded message.
+
+    They are marked ONE_LINE in their annotations (`wms.bounds`). Types without such texts are left out.
+    """
+    found = {each.cls: _cleaner(each) for each in _structs(inspect.type_info(union))}
+    return {kind: clean for kind, clean in found.items() if clean}
+
+
+def _cleaner(kind: inspect.Type) -> Check | None:
+    if isinstance(kind, inspect.StructType):
+        return _clean_fields(kind)
+    if isinstance(kind, inspect.Metadata):
+        return _cleaner(kind.type)
+    if isinstance(kind, inspect.CollectionType) and (inner := _cleaner(kind.item_type)):
+        return partial(_ask_each, inner)
+    return None
+
+
+def _clean_fields(kind: inspect.StructType) -> Check | None:
+    lines = [(each.name, _limit(each.type)) for each in kind.fields if _is_line(each.type)]
+    parts = [(each.name, inner) for each in kind.fields if (inner := _cleaner(each.type))]
+    if not lines and not parts:
+        return None
+
+    def clean(message: Any) -> None:
+        for name, limit in lines:
+            if not (text := getattr(message, name)).isprintable():
+                # Nobody has seen the message yet: it is still being made.
+                force_setattr(message, name, one_line(text, limit))
+        for name, inner in parts:
+            inner(getattr(message, name))
+
+    return clean
+
+
+def _is_line(kind: inspect.Type) -> bool:
+    return isinstance(kind, inspect.Metadata) and ONE_LINE in (kind.extra or {})
+
+
+def _limit(kind: Any) -> int:
+    return kind.type.max_length or MESSAGE_LIMIT
 
 
 def _structs(kind: inspect.Type) -> list[inspect.StructType]:

@@ -42,6 +42,8 @@ class ListJobs(Query, frozen=True, kw_only=True, tag="list-jobs"):
     limit: Annotated[int, msgspec.Meta(ge=1, le=PAGE_LIMIT)] = 100
     alone: bool = False
     """Whether to list only jobs that belong to no job array."""
+    results: bool = False
+    """Whether to tell of each job how its last attempt went, where its details may be seen."""
 
 
 class ListSweeps(Query, frozen=True, kw_only=True, tag="list-sweeps"):
@@ -93,6 +95,10 @@ class PeekJob(Query, frozen=True, kw_only=True, tag="peek-job"):
     offset: Bytes | None = None
     """The first byte to return; None for the last `limit` bytes."""
     limit: Annotated[int, msgspec.Meta(ge=1, le=65_536)] = 16_384
+    raw: bool = False
+    """Whether the text is wanted as it was printed, with characters that can take a terminal over."""
+    whole: bool = False
+    """Whether `offset` counts all bytes that were printed, of an ended job too. Without it, it counts those that are stored."""
 
 
 class PagedQuery(Query, frozen=True, kw_only=True):

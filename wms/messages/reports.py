@@ -112,6 +112,12 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the payload began. If not, the attempt does not count against the job's limit of attempts."""
     transfers: Annotated[tuple[HostTransfer, ...], msgspec.Meta(max_length=TRANSFERS_LIMIT)] = ()
     """The speed of the attempt's transfers: one entry for each storage host and direction."""
+    slot_seconds: Seconds = 0.0
+    """How long the attempt took its slots, for its files and its payload together. 0: not measured."""
+    stdout_from: Bytes | None = None
+    """How many bytes the payload printed before `stdout_tail`. None from older agents: not known."""
+    stderr_from: Bytes | None = None
+    """How many bytes the payload printed before `stderr_tail`. None from older agents: not known."""
 
     @property
     def attempt_id(self) -> AttemptId:
@@ -167,7 +173,10 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, tag="report"):
     usage: Annotated[tuple[UsageOverTime, ...], msgspec.Meta(max_length=CURVES_LIMIT)] = ()
     """What its jobs used over time. Only jobs with new points have an entry."""
     isolation: Word = ""
-    """How the pilot isolates payloads on its node: `namespaces` or `none`. Empty if not reported."""
+    """How the pilot isolates payloads on its node: `account` (namespaces, under an account of their own), `namespaces`, `none`, or `direct`.
+
+    `direct`: the job was sent directly, and is not isolated. Empty if not reported.
+    """
 
 
 class Peeked(msgspec.Struct, frozen=True, kw_only=True, tag="peeked"):
@@ -185,6 +194,10 @@ class Peeked(msgspec.Struct, frozen=True, kw_only=True, tag="peeked"):
     asker: Name
     ticket: Annotated[str, msgspec.Meta(max_length=100)] = ""
     """The proof that the Peek contained. Without it the answer is dropped."""
+    raw: bool = False
+    """What the Peek says of it."""
+    end: Bytes | None = None
+    """The position after the last byte. None from older agents: the text has all bytes."""
 
     @property
     def attempt_id(self) -> AttemptId:

@@ -36,6 +36,8 @@ class OfferedJob(msgspec.Struct, frozen=True, kw_only=True):
     array_index: Count | None = None
     parameters: Annotated[dict[Name, TextOfJob], msgspec.Meta(max_length=20)] = {}
     """This job's own values of its array's parameter lists. Empty if it belongs to no job array."""
+    likely_seconds: Seconds | None = None
+    """How long jobs of its queue take a slot, at most in most cases. None: unknown, so that it counts as a long job."""
 
     @property
     def attempt_id(self) -> AttemptId:
@@ -99,6 +101,8 @@ class Peek(msgspec.Struct, frozen=True, kw_only=True, tag="peek"):
     client: Client
     asker: Name
     """The user whose inbox topic gets the output."""
+    raw: bool = False
+    """Whether the user wants the text as it was printed."""
     ticket: Annotated[str, msgspec.Meta(max_length=100)] = ""
     """A proof that a service sent this Peek for this query, user and pilot. The answer must repeat it."""
 

@@ -7,7 +7,7 @@ import msgspec
 
 from wms.bounds import NAME_RULE, RULE, TEXT_RULE, Client, MessageId
 from wms.errors import Rejected
-from wms.messages.inspection import checks
+from wms.messages.inspection import checks, cleaners
 
 PAYLOAD_LIMIT: Final = 950_000
 """The largest size of a message in bytes. By default, Kafka accepts one megabyte with headers."""
@@ -87,6 +87,7 @@ class Codec(Generic[M]):
         self._rules = checks(union, RULE) if rules else {}
         self._name_rules = checks(union, NAME_RULE) if rules else {}
         self._text_rules = checks(union, TEXT_RULE) if rules else {}
+        self._cleaners = cleaners(union) if rules else {}
 
     def decode(self, payload: bytes) -> M:
         """Return the decoded message. Raise Rejected if it is too large, no UTF-8 JSON, breaks a rule, or is not of the union."""
@@ -104,6 +105,8 @@ class Codec(Generic[M]):
         # JSON writes the first 32 characters with a backslash: most messages have no character that could be wrong.
         if _BACKSLASH in payload or _DELETE in payload or not payload.isascii():
             self._check_texts(message, kind, payload)
+            if clean := self._cleaners.get(kind):
+                clean(message)
         return message
 
     def _check_texts(self, message: M, kind: type, payload: bytes) -> None:

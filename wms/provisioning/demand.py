@@ -41,21 +41,17 @@ class QueuedWork(Struct, frozen=True):
 
 
 class Avoidance(NamedTuple):
-    """Why an element gets no pilots for now, and whether it still gets canaries (small test jobs of the system)."""
+    """Why an element gets no pilots for now, as a code for programs and a text for people."""
 
     code: Literal["LIMIT", "BACKOFF", "QUARANTINE", "BANNED", "DRAINING"]
-    """Why the element gets no pilots, as a code for programs."""
     why: str
-    """Why the element gets no pilots, as a text for people."""
     canaries: bool = False
-    """Whether pilots for canaries are still sent to the element."""
+    """Whether pilots for canaries (small test jobs of the system) are still sent to the element."""
+    serves: bool = False
+    """Whether the pilots that are there, or on their way there, still count for the work: the element is only full for now."""
 
 
-_NOWHERE: Mapping[CeId, Avoidance] = {}
-_NO_KEYS: Mapping[int, tuple[LimitKey, ...]] = {}
-_NOT_AVOIDED: Mapping[int, Avoidance] = {}
-_USUAL: Mapping[int, PilotClass] = {}
-_UNRANKED: Mapping[int, float] = {}
+_NONE: Mapping[Any, Any] = {}
 
 HostsOf: TypeAlias = Callable[[Requirements, ComputingElement], PilotClass | Avoidance | None]
 """A function that returns the class of pilots to send to an element for jobs with these requirements. It returns None for
@@ -72,18 +68,23 @@ class WorkKind(NamedTuple):
     """How many slots of a pilot one job needs."""
     elements: tuple[int, ...]
     """Where the jobs may run now: indexes in the list of elements that `gather` was given."""
-    keys: Mapping[int, tuple[LimitKey, ...]] = _NO_KEYS
+    keys: Mapping[int, tuple[LimitKey, ...]] = _NONE
     """The keys of the limits that count jobs of this kind, by element index; elements without limits are missing."""
-    avoided: Mapping[int, Avoidance] = _NOT_AVOIDED
+    avoided: Mapping[int, Avoidance] = _NONE
     """The elements, by index, where the jobs could run but that are avoided now, with the reason."""
-    hosts: Mapping[int, PilotClass] = _USUAL
+    hosts: Mapping[int, PilotClass] = _NONE
     """The class of pilots to send for the jobs, by element index; an element is missing if pilots need no special requests."""
-    ranks: Mapping[int, float] = _UNRANKED
+    ranks: Mapping[int, float] = _NONE
     """The value of the jobs' Rank expression by element index; empty without an expression."""
     owner_groups: tuple[str, ...] = ()
     """Some of the groups that own the jobs, as information for batch systems; no decision uses them."""
     private: PilotOwner | None = None
     """The owner or group whose private pilots are sent for the jobs; None: generic pilots are sent."""
+
+    @property
+    def served(self) -> tuple[int, ...]:
+        """The indexes of the elements whose pilots take the jobs: where they may run now, and those that only get no further pilots."""
+        return (*self.elements, *(number for number, found in self.avoided.items() if found.serves))
 
 
 class Unservable(Struct, frozen=True, kw_only=True):
@@ -227,7 +228,7 @@ def gather(  # noqa: PLR0917 - what waits, what there is, and what bounds it
     waiting: Iterable[QueuedWork],
     elements: Sequence[ComputingElement],
     leeway: LimitHeadroom | None = None,
-    avoided: Mapping[CeId, Avoidance] = _NOWHERE,
+    avoided: Mapping[CeId, Avoidance] = _NONE,
     hosts_of: HostsOf | None = None,
     private_groups: PrivateGroups = NOBODY,
 ) -> Demand:
@@ -295,7 +296,7 @@ def _open(
     leeway: LimitHeadroom,
     avoided: Mapping[CeId, Avoidance],
 ) -> WorkKind:
-    """Return a kind of work without avoided elements. The remaining elements get the keys of the limits that apply to it."""
+    """Return a kind of work without avoided elements. Those whose pilots serve it get the keys of the limits that apply to it."""
     shut = {
         number: found
         for number in kind.elements
@@ -303,9 +304,9 @@ def _open(
         and not (found.canaries and is_canary(kind.requirements))
     }
     open_ = tuple(number for number in kind.elements if number not in shut)
-    keys = {number: leeway.keys(kind.requirements, elements[number]) for number in open_}
-    said = {number: each for number, each in keys.items() if each}
-    return kind._replace(elements=open_, keys=said, avoided={**kind.avoided, **shut})
+    kind = kind._replace(elements=open_, avoided={**kind.avoided, **shut})
+    keys = {number: leeway.keys(kind.requirements, elements[number]) for number in kind.served}
+    return kind._replace(keys={number: each for number, each in keys.items() if each})
 
 
 def _classed(kind: WorkKind, elements: Sequence[ComputingElement], hosts_of: HostsOf) -> WorkKind:

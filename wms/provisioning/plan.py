@@ -10,7 +10,8 @@ Every waiting job is counted once over all elements. The plan is made in two ste
    The pilot's other places take further jobs of its VO before the next pilot is ordered. So the ordered places exceed the jobs by
    less than one pilot for each kind of work, and by none if a pilot has one place.
 
-Jobs that a limit holds back take no places and get no pilots. Avoided elements get pilots for canaries alone. Work with a rank expression gets its
+Jobs that a limit holds back take no places and get no pilots. Avoided elements get pilots for canaries alone. If an element is
+avoided only since it is full, its pilots take jobs all the same. Work with a rank expression gets its
 pilots at the elements that it ranks highest, as long as they have room. If only a node can decide whether work fits, one pilot is sent first, and
 then as many at a time as have found work there. `plan_report` explains why no more pilots were ordered.
 """
@@ -148,9 +149,11 @@ class _Planner:
 
     def _fill_free_places(self) -> None:
         """Assign jobs to free places: first work that few pilots can run, at elements that little other work can use."""
-        wanted = [sum(number in work.elements for work in self.work) for number in range(len(self.elements))]
+        wanted = [
+            sum(number in work.kind.served for work in self.work) for number in range(len(self.elements))
+        ]
         for work in sorted(self.work, key=lambda each: each.pickiness):
-            for number in sorted(work.elements, key=wanted.__getitem__):
+            for number in sorted(work.kind.served, key=wanted.__getitem__):
                 before = work.left
                 self.elements[number].use(work)
                 if work.left < before:

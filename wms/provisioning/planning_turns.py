@@ -4,9 +4,10 @@ from collections.abc import Mapping
 
 from wms.fairness import levelled
 from wms.ids import TaskQueueId
-from wms.matching.conjuncts import is_long, length
 from wms.matching.grouping import Requirements
 
+LONG = 500
+"""The number of characters above which expressions are long."""
 CHARACTERS = 30_000
 """The most characters of long expressions that one plan evaluates. Queues beyond that wait for a later plan.
 
@@ -26,13 +27,13 @@ class PlanningTurns:
 
         The characters of the chosen long expressions are counted for their owners.
         """
-        long = {tq_id: each for tq_id, each in waiting.items() if is_long(each)}
+        long = {tq_id: each for tq_id, each in waiting.items() if _length(each) > LONG}
         chosen, left = waiting.keys() - long.keys(), CHARACTERS
         self._queues = levelled(self._queues, long, 0)
         self._owners = levelled(self._owners, {each.owner for each in long.values()}, 0)
         for _ in range(len(long)):
             tq_id = self._next(long)
-            size = length(long[tq_id])
+            size = _length(long[tq_id])
             if size > left and left < CHARACTERS:
                 break
             left -= size
@@ -43,3 +44,7 @@ class PlanningTurns:
 
     def _next(self, long: Mapping[TaskQueueId, Requirements]) -> TaskQueueId:
         return min(long, key=lambda each: (self._owners[long[each].owner], self._queues[each], each))
+
+
+def _length(requirements: Requirements) -> int:
+    return len(requirements.requirements) + len(requirements.rank) + len(requirements.attributes)

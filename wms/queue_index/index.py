@@ -35,6 +35,8 @@ from wms.queue_index.weights import Weights
 from wms.site import Resource
 
 _FEW_SLOTS = 1024
+_SLOTS_A_QUEUE = 8
+"""The most slots (row numbers) for each queue that is left. With more, all queues get new ones in one step: 22 us each."""
 _FIRST = attrgetter("first")
 
 
@@ -131,10 +133,16 @@ class QueueIndex:
         for level in self._queue(tq_id).levels.values():
             yield from zip(level, repeat(level.user_priority))
 
-    def singles(self, tq_id: TaskQueueId) -> Iterator[JobId]:
-        """Yield those waiting jobs of a queue that are stored one by one, not in a block of consecutive ids, in no order."""
-        for level in self._queue(tq_id).levels.values():
-            yield from level.singles()
+    def singles(self, tq_id: TaskQueueId) -> NDArray[np.int64]:
+        """Return those waiting jobs of a queue that are stored one by one, not in a block of consecutive ids, in no order."""
+        levels = self._queue(tq_id).levels.values()
+        return np.concatenate([level.singles() for level in levels] or [np.empty(0, np.int64)])
+
+    def missing(self, tq_id: TaskQueueId, user_priority: float, job_ids: Iterable[JobId]) -> list[JobId]:
+        """Return those of the jobs that do not wait here in this queue with this user priority."""
+        level = self._queue(tq_id).levels.get(user_priority)
+        number = level.number if level else -1
+        return [job for job in job_ids if self._level_number(job) != number]
 
     def blocks(self, tq_id: TaskQueueId) -> Iterator[tuple[int, int]]:
         """Yield the blocks of consecutive ids of waiting jobs in a queue, each as its first and last id."""
@@ -197,7 +205,7 @@ class QueueIndex:
         self._weighing.vacate(queue.slot)
         self._queues[queue.slot] = None
         del self._slot_of[tq_id]
-        if len(self._queues) > _FEW_SLOTS and len(self._slot_of) < len(self._queues) // 2:
+        if len(self._queues) > _FEW_SLOTS and len(self._slot_of) * _SLOTS_A_QUEUE < len(self._queues):
             self._close_gaps()
         return dropped
 
@@ -526,6 +534,16 @@ class QueueIndex:
     def take(self, tq_id: TaskQueueId, rng: np.random.Generator) -> Pick:
         """Draw a job of one queue, as `select` does once it has drawn the queue, and remove it. The queue must have a job."""
         return self._take(self._slot_of[tq_id], self._chance_of(rng))
+
+    def gives(self, tq_id: TaskQueueId, resource: Resource) -> bool:
+        """Return whether `select` could draw a job of this queue for a resource now."""
+        slot, view = self._slot_of.get(tq_id, -1), self._fitting.view(resource)
+        if slot < 0 or view is None or not self._weighing.jobs.items[slot]:
+            return False
+        if self.requirements(tq_id).cpu_segment > resource.cpu_time:
+            return False
+        fit = self._closed.left_open(view.fit, resource.site, resource.grid_ce) if self._closed else view.fit
+        return bool(fit[slot >> 3] >> (slot & 7) & 1)
 
     def _chance_of(self, rng: np.random.Generator) -> Chance:
         if self._chance is None or self._chance.rng is not rng:

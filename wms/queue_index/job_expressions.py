@@ -159,10 +159,12 @@ class JobExpressions:
         found = self._taken.get(taken)
         if found is None:
             found = self._taken[taken] = sorted({self._number(term) for term in taken.terms})
+            taken.slim()
         return found
 
     def _number(self, term: Term) -> int:
         number = self._numbers.setdefault(term.expression.text, len(self._conjuncts))
         if number == len(self._conjuncts):
+            term.compile()
             self._conjuncts.append(Conjunct(term))
         return number

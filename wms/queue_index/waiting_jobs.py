@@ -16,7 +16,6 @@ from array import array
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator
 from heapq import heappop, heappush
-from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,11 +82,13 @@ class SortedIds:
         self._late: list[JobId] = []
         self._gone: set[JobId] | None = None
 
-    def __iter__(self) -> Iterator[JobId]:
-        gone = self._gone or ()
-        yield from self.front
-        yield from (JobId(job) for job in islice(self._rest, self._at, None) if job not in gone)
-        yield from (job for job in self._late if job not in gone)
+    def ids(self) -> NDArray[np.int64]:
+        """Return all ids in the set, in no order."""
+        front, rest, late = (np.array(ids, dtype=np.int64) for ids in (self.front, self._rest, self._late))
+        behind = np.concatenate([rest[self._at :], late])
+        if self._gone:
+            behind = behind[np.isin(behind, list(self._gone), invert=True)]
+        return np.concatenate([front, behind])
 
     @property
     def newest(self) -> JobId:
@@ -166,8 +167,8 @@ class SortedIds:
             del self.front[_REFILL:]
 
     def _sweep(self) -> None:
-        behind = sorted(set(self).difference(self.front))
-        self._rest, self._at, self._late, self._gone = array("q", behind), 0, [], None
+        behind = np.sort(self.ids()[len(self.front) :])
+        self._rest, self._at, self._late, self._gone = array("q", behind.tobytes()), 0, [], None
 
 
 class WaitingJobs:
@@ -213,7 +214,7 @@ class WaitingJobs:
         """In order, the ids of this matcher's share that were given out although an older id of another share waits."""
 
     def __iter__(self) -> Iterator[JobId]:
-        yield from self.singles()
+        yield from map(JobId, self.singles().tolist())
         for block in self.blocks:
             yield from map(JobId, range(block.first, block.last + 1))
 
@@ -229,11 +230,10 @@ class WaitingJobs:
         ids = [line.newest for line in (self._own, self._other) if line.front]
         return max(ids + [JobId(block.last) for block in self.blocks[-1:]])
 
-    def singles(self) -> Iterator[JobId]:
-        """Yield the ids of the jobs that are stored one by one, not in blocks, in no order."""
-        yield from self._own
-        if self._other is not self._own:
-            yield from self._other
+    def singles(self) -> NDArray[np.int64]:
+        """Return the ids of the jobs that are stored one by one, not in blocks, in no order."""
+        own = self._own.ids()
+        return own if self._other is self._own else np.concatenate([own, self._other.ids()])
 
     def fill(self, ascending: NDArray[np.int64]) -> None:
         """Add ids in ascending order, none of which may be there yet; fast if there are none so far."""
@@ -247,7 +247,7 @@ class WaitingJobs:
 
     def divide(self, part: MatcherShare) -> None:
         """Set which share of the job ids this matcher prefers from now on."""
-        singles = np.fromiter(self.singles(), dtype=np.int64)
+        singles = self.singles()
         self._part = part
         self._own = SortedIds()
         self._other = SortedIds() if part.parts > 1 else self._own

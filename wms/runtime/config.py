@@ -69,13 +69,18 @@ class UsageSettings(Section, frozen=True, kw_only=True):
     """The half-life of recorded usage in hours. At 0 usage is neither stored nor counted."""
 
 
-class ServiceConfig(Section, frozen=True, kw_only=True):
-    """The tables of a configuration file that every service has. A service adds its own in a subclass."""
+class ProcessConfig(Section, frozen=True, kw_only=True):
+    """The tables of a configuration file that every process of the system has. It adds its own in a subclass."""
+
+    kafka: KafkaSettings = KafkaSettings()
+    log: LogSettings = LogSettings()
+
+
+class ServiceConfig(ProcessConfig, frozen=True, kw_only=True):
+    """The tables that every service with a database has."""
 
     auth: AuthSettings
     postgres: PostgresSettings = PostgresSettings()
-    kafka: KafkaSettings = KafkaSettings()
-    log: LogSettings = LogSettings()
 
 
 def config_file(program: str, arguments: Sequence[str]) -> Path:

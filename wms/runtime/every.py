@@ -11,17 +11,16 @@ from wms.errors import Unavailable
 
 log = structlog.get_logger()
 
-TROUBLE_AFTER_SECONDS = 10.0
-"""Seconds after which a periodic loop counts as in trouble if its calls fail, or if one call has not ended.
-
-For a loop with a long pause, a call may take LONG_ROUND_SECONDS.
-"""
-LONG_PAUSE_SECONDS = 10.0
-LONG_ROUND_SECONDS = 60.0
+LONG_ROUND_SECONDS = 10.0, 60.0
+"""Seconds after which one call that has not ended is a trouble: of a loop whose pause is shorter than the first of them, and of any other."""
 ENDLESS_ROUND_SECONDS = 300.0
 """The time limit in seconds of one call of a periodic loop. Then the call is cancelled, and the loop goes on."""
+RETRY_SECONDS = 2.0
+"""The longest pause in seconds after a call that failed because something was unavailable: then it is tried again, whatever the period."""
 LONGEST_PAUSE_SECONDS = 30.0
 """The longest pause in seconds of a periodic loop whose calls fail by a bug. Each such failure doubles the pause."""
+STUCK_AFTER = 3, 10.0
+"""A loop is stuck once this many calls in a row have failed, over at least so many seconds."""
 
 
 class Every:
@@ -50,18 +49,19 @@ class Every:
         self._began_at: float | None = None
         self._failing_since: float | None = None
         self._error = ""
-        self._faults = 0
-        """The number of consecutive calls that failed by a bug."""
+        self._failures, self._faults = 0, 0
+        """The numbers of consecutive calls that failed, and of those among them that failed by a bug."""
 
     def trouble(self) -> str:
         """Return what is wrong with the loop, for the operator: a call that does not end, or repeated failures. Empty if nothing is."""
         now = time.monotonic()
-        most = TROUBLE_AFTER_SECONDS if self._seconds < LONG_PAUSE_SECONDS else LONG_ROUND_SECONDS
-        if self._began_at is not None and now - self._began_at > most:
+        short, long = LONG_ROUND_SECONDS
+        if self._began_at is not None and now - self._began_at > (short if self._seconds < short else long):
             return f"at one round for {now - self._began_at:.0f} s"
-        if self._failing_since is not None and now - self._failing_since > TROUBLE_AFTER_SECONDS:
-            return f"fails for {now - self._failing_since:.0f} s: {self._error}"
-        return ""
+        failures, seconds = STUCK_AFTER
+        if self._failing_since is None or self._failures < failures or now - self._failing_since < seconds:
+            return ""
+        return f"failed {self._failures} times in {now - self._failing_since:.0f} s: {self._error}"
 
     def wake(self) -> None:
         """End the present pause, so that `act` is called at once."""
@@ -82,24 +82,26 @@ class Every:
         except (*GONE, *RETRIED, Unavailable) as error:
             log.warning("round failed, will be tried again", loop=self.name, error=repr(error))
             self._failed(self._began_at, error)
-            return False
         except Exception as error:
             log.exception("a fault, will be tried again", loop=self.name)
             self._failed(self._began_at, error)
             self._faults += 1
-            return False
         else:
-            self._failing_since, self._faults = None, 0
+            self._failing_since, self._failures, self._faults = None, 0, 0
             return more
         finally:
             self._began_at = None
+        return False
 
     def _failed(self, at: float, error: Exception) -> None:
         self._failing_since, self._error = self._failing_since or at, repr(error)[:200]
+        self._failures += 1
 
     def _pause_seconds(self) -> float:
-        longer = self._seconds * 2 ** min(self._faults, 10)
-        return self._seconds if not self._faults else max(self._seconds, min(longer, LONGEST_PAUSE_SECONDS))
+        if not self._failures:
+            return self._seconds
+        retry = min(self._seconds, RETRY_SECONDS)
+        return min(retry * float(2 ** min(self._faults, 10)), LONGEST_PAUSE_SECONDS)
 
     async def _pause(self) -> None:
         try:

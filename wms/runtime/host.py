@@ -1,16 +1,14 @@
 """The host of a service process: opens its connections, runs its loops, sends its heartbeat, and shuts it down.
 
 On SIGTERM and SIGINT no more messages are read. Current batches are finished, the outbox is sent, and connections close. A loop that fails ends the
-process, and the supervisor starts it again. A changed id of the Kafka cluster ends it too, since all topics and offsets are new then.
+process, and the supervisor starts it again. A changed id of the Kafka cluster ends it too, since all topics and offsets are new then. A process
+that ends for any of these reasons has `END_SECONDS` for it. While a server is away, the process waits for it.
 """
 
 import asyncio
 import contextlib
-import gc
 import os
 import platform
-import signal
-import sys
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -19,7 +17,6 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 import psutil
 import structlog
-import uvloop
 
 from wms import __version__
 from wms.auth.issuer_keys import IssuerKeys
@@ -28,6 +25,7 @@ from wms.auth.revocations import Revocations
 from wms.auth.service_signatures import ServiceSignatures
 from wms.auth.token import Verifier
 from wms.bus.consumer import ONE_LANE, Consumer, ConsumerSettings, Handler, OnRefused
+from wms.bus.database_marks import DatabaseMarks
 from wms.bus.delivery import Decoded, Preparation
 from wms.bus.kafka import Kafka
 from wms.bus.membership import Membership
@@ -39,17 +37,22 @@ from wms.bus.topics import SHARED, Topic, find
 from wms.db import instance
 from wms.db.database import GONE, RETRIED, Database
 from wms.db.migrate import check
+from wms.db.offset import ConsumedTopic
 from wms.db.roles import check_rights
-from wms.errors import Rejected, Unavailable, WmsError
+from wms.errors import Rejected, Unavailable
 from wms.ids import InstanceId
 from wms.messages.wire import Codec
 from wms.runtime import clock
-from wms.runtime.config import ServiceConfig, config_file, read
-from wms.runtime.every import ENDLESS_ROUND_SECONDS, Every
+from wms.runtime.config import ServiceConfig
+from wms.runtime.event_loop import measured
+from wms.runtime.every import Every
+from wms.runtime.incarnation_watch import IncarnationWatch
 from wms.runtime.issuer_fetch import IssuerFetch
+from wms.runtime.loop import NamedLoop, endless
+from wms.runtime.patience import patiently
+from wms.runtime.process import DRAIN_SECONDS, LoopProcess, check_cluster, run_process
 from wms.runtime.revocation_refresh import LOOK_SECONDS, RevocationRefresh
 from wms.runtime.watchdog import Watchdog
-from wms.telemetry import logs
 
 log = structlog.get_logger()
 
@@ -58,28 +61,7 @@ ISSUER_SECONDS = 0.5
 """Seconds between two checks of which issuers' keys must be fetched."""
 URGENT_CONNECTIONS = 4
 """How many database connections are kept for urgent work: two lanes of pilots' reports, the heartbeat and the outbox relay."""
-CONNECT_SECONDS = 60.0
-DRAIN_SECONDS = 5.0
-
-EXIT_REJECTED, EXIT_UNAVAILABLE = 2, 75
-
-COLLECT_AFTER = 200_000, 20, 50
-"""Thresholds of the generations of Python's garbage collector. A batch of messages creates up to 100,000 objects without cycles.
-
-With Python's defaults, collections during a batch cost 5 % of the time.
-"""
-
 C = TypeVar("C", bound=ServiceConfig)
-M = TypeVar("M")
-
-
-class Loop(Protocol):
-    """A named task that a host runs until it shuts down."""
-
-    name: str
-
-    async def run(self) -> None:
-        """Work until cancelled. Returning earlier is a fault that ends the process."""
 
 
 class Probed(Protocol):
@@ -92,7 +74,7 @@ class Probed(Protocol):
         """Return the health of the reader's partitions as measured by its probes, for the heartbeat."""
 
 
-class Host:
+class Host(LoopProcess):
     """A running service process: its database, its Kafka client, its consumers of messages and its periodic loops.
 
     A service registers its consumers and loops before `run`.
@@ -107,6 +89,7 @@ class Host:
         instance_id: InstanceId | None = None,
     ) -> None:
         """Build the host of a service. The connections of `db` are named by `instance_id`; None: they are not, and the id is new."""
+        super().__init__()
         self.service = service
         self.config = config
         self.db = db
@@ -123,11 +106,11 @@ class Host:
         self.instance_id = instance_id or instance.new_id(service)
         self.membership = Membership(self.instance_id)
         self.notices = ServiceSignatures(self.orders, clock.timestamp)
+        self.marks = DatabaseMarks(kafka, self.notices)
+        self.incarnation = IncarnationWatch(db, self.marks)
         self.relay = Relay(db, kafka, self.orders, self.notices)
         self.slices = TimeSlices()
         self._consumers: list[Consumer[Any]] = []
-        self._loops: list[Loop] = []
-        self._stop = asyncio.Event()
         self._facts: dict[str, Callable[[], Any]] = {}
         self._probed: dict[str, Probed] = {}
         self._revocation_refresh = RevocationRefresh(db, self.revocations)
@@ -173,31 +156,16 @@ class Host:
             preparation=preparation,
             slices=self.slices,
             admit=admit,
+            look=self.incarnation.look,
         )
         self._consumers.append(consumer)
         self._loops.append(consumer)
         self._loops.append(Every(f"{consumer.name}.replay", 2.0, consumer.replay_one))
         self.show_probes(consumer.name, consumer)
 
-    def add(self, loop: Loop) -> None:
-        """Register a loop, which runs from `run` until the host shuts down."""
-        self._loops.append(loop)
-
-    def every(
-        self,
-        name: str,
-        seconds: float,
-        act: Callable[[], Awaitable[bool | None]],
-        *,
-        endless_after: float = ENDLESS_ROUND_SECONDS,
-    ) -> Every:
-        """Register and return a loop that calls `act` at once and then every `seconds`. If `act` returns True, it is called again at once.
-
-        A call that takes `endless_after` seconds is cancelled.
-        """
-        loop = Every(name, seconds, act, endless_after=endless_after)
-        self._loops.append(loop)
-        return loop
+    def feeds(self) -> list[ConsumedTopic]:
+        """Return the registered consumers whose topics hold orders, which a restored database keeps aside."""
+        return [each.feed for each in self._consumers if each.topic.holds_orders]
 
     def show(self, name: str, fact: Callable[[], Any]) -> None:
         """Add the result of `fact`, a JSON value, to each heartbeat under this name. `fact` is called before each heartbeat.
@@ -211,30 +179,19 @@ class Host:
         self._probed[name] = reader
         self.every(f"{name}.probe", PROBE_SECONDS, reader.probe)
 
-    def stop(self) -> None:
-        """Ask `run` to shut down in order and return. It returns at once."""
-        self._stop.set()
-
     async def run(self) -> None:
         """Run all registered loops until `stop`, SIGTERM or SIGINT. A loop that fails or ends by itself raises an exception group."""
-        for number in (signal.SIGTERM, signal.SIGINT):
-            asyncio.get_running_loop().add_signal_handler(number, self.stop)
-        await _patiently(self._bury_dead)
+        await patiently(self._bury_dead)
         # Before the first message: nobody who was revoked comes in at a restart.
-        await _patiently(self._revocation_refresh.look)
-        await _patiently(self._beat)
+        await patiently(self._revocation_refresh.look)
+        await patiently(self._beat)
+        self.show("loop", measured(asyncio.get_running_loop()))
         log.info("service runs", instance=self.instance_id, cluster=self.kafka.cluster_id)
         try:
             async with asyncio.TaskGroup() as group:
-                relay = group.create_task(_endless(self.relay), name=self.relay.name)
-                tasks = [group.create_task(_endless(loop), name=loop.name) for loop in self._loops]
-                tasks.append(group.create_task(self._beat_on(), name="heartbeat"))
-                watchdog = Watchdog(self._consumers, self.config.postgres.url, self.instance_id)
-                tasks.append(group.create_task(_endless(watchdog), name=watchdog.name))
-                await self._stop.wait()
-                for task in tasks:
-                    task.cancel()
-                await asyncio.wait(tasks)
+                relay = group.create_task(endless(self.relay), name=self.relay.name)
+                watchdog = Watchdog(self._consumers, self.config.postgres.url, self.membership)
+                await self.run_loops([NamedLoop("heartbeat", self._beat_on), watchdog])
                 await self.relay.drain(DRAIN_SECONDS)
                 relay.cancel()
         finally:
@@ -260,26 +217,15 @@ class Host:
                 await instance.leave(tx, self.instance_id)
 
     async def _beat_on(self) -> None:
-        missed_since = time.monotonic()
         while True:
             await asyncio.sleep(BEAT_SECONDS)
             try:
                 async with asyncio.timeout(instance.DEAD_AFTER_SECONDS):
-                    await self._check_cluster()
+                    await check_cluster(self.kafka)
                     await self._beat()
-                missed_since = time.monotonic()
             except (*GONE, *RETRIED, Unavailable) as error:
                 # By the time that the others consider it dead, it has given up its partitions.
                 log.warning("heartbeat missed", error=repr(error))
-                if time.monotonic() - missed_since > CONNECT_SECONDS:
-                    raise
-
-    async def _check_cluster(self) -> None:
-        cluster_id = await self.kafka.read_cluster_id()
-        if cluster_id != self.kafka.cluster_id:
-            raise NewCluster(
-                f"the broker is {cluster_id} now and was {self.kafka.cluster_id}: beginning afresh"
-            )
 
     async def _beat(self) -> None:
         began = time.monotonic()
@@ -293,6 +239,7 @@ class Host:
                 version=__version__,
                 health=self._health(),
             )
+            await self.incarnation.look(tx)
             sharers = await instance.beat(tx, beat)
             ended = await instance.end_silent(tx)
         self.membership.update(sharers, began)
@@ -317,25 +264,6 @@ class Host:
         return {each.name: trouble for each in loops if (trouble := each.trouble())}
 
 
-async def _endless(loop: Loop) -> None:
-    """Run a loop, and raise LoopEnded if it returns. A task group would not notice that."""
-    try:
-        await loop.run()
-    except asyncio.CancelledError:
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
-            raise
-    raise LoopEnded(f"{loop.name} has ended by itself")
-
-
-class LoopEnded(WmsError):  # noqa: N818 - an outcome
-    """A loop returned by itself although its host had not asked it to."""
-
-
-class NewCluster(WmsError):  # noqa: N818 - an outcome, not a fault
-    """The Kafka cluster has another id than at the start: its topics and offsets are new. The process must start again."""
-
-
 def serve(
     service: str,
     kind: type[C],
@@ -344,56 +272,28 @@ def serve(
     """Run a service as a process, from the command line `python -m services.<name> --config FILE`, until it is stopped.
 
     `build` registers its consumers and loops. `kind` is the class of the configuration. The exit code is 2 for a wrong
-    configuration, 75 if a server is unavailable or a loop fails.
+    configuration, 75 if a server is unavailable at the start or a loop fails, and 1 if the process did not end in time.
     """
-    path = config_file(service, sys.argv[1:])
-    try:
-        config = read(path, kind, os.environ)
-        logs.configure(service, config.log.level, as_json=config.log.json)
-        gc.set_threshold(*COLLECT_AFTER)
-        uvloop.run(_serve(service, config, build))
-    except Rejected as error:
-        sys.stderr.write(f"{service}: {error}\n")
-        sys.exit(EXIT_REJECTED)
-    except Unavailable as error:
-        sys.stderr.write(f"{service}: {error}\n")
-        sys.exit(EXIT_UNAVAILABLE)
-    except BaseExceptionGroup as group:
-        log.exception("service failed", errors=[repr(error) for error in group.exceptions])
-        sys.exit(EXIT_UNAVAILABLE)
+    run_process(service, kind, lambda config: _serve(service, config, build))
 
 
 async def _serve(service: str, config: C, build: Callable[[Host, C], Awaitable[None]]) -> None:
     name = instance.new_id(service)
-    db = await _patiently(
+    db = await patiently(
         lambda: Database.connect(config.postgres.url, size=config.postgres.pool, application=name)
     )
     try:
-        await _patiently(lambda: check(config.postgres.url))
-        await _patiently(lambda: check_rights(config.postgres.url, service))
+        await patiently(lambda: check(config.postgres.url))
+        await patiently(lambda: check_rights(config.postgres.url, service))
         kafka = Kafka(config.kafka, service)
-        await _patiently(lambda: kafka.start(SHARED))
+        await patiently(lambda: kafka.start(SHARED))
         try:
             host = Host(service, config, db, kafka, name)
+            host.end_in_time()
             await build(host, config)
+            await patiently(host.incarnation.settle)
             await host.run()
         finally:
             await kafka.close()
     finally:
         await db.close()
-
-
-T = TypeVar("T")
-
-
-async def _patiently(connect: Callable[[], Awaitable[T]]) -> T:
-    """Do a step of the start again and again until its servers answer. Raise Unavailable once CONNECT_SECONDS have passed."""
-    deadline = time.monotonic() + CONNECT_SECONDS
-    while True:
-        try:
-            return await connect()
-        except (Unavailable, *GONE, *RETRIED) as error:
-            if time.monotonic() > deadline:
-                raise Unavailable(str(error) or repr(error)) from error
-            log.info("not connected yet", error=repr(error))
-            await asyncio.sleep(0.25)

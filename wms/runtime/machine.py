@@ -2,6 +2,7 @@
 
 import os
 import platform
+import shutil
 from functools import lru_cache
 
 import msgspec
@@ -27,6 +28,20 @@ def look() -> Machine:
         load=round(os.getloadavg()[0], 2),
         platforms=platforms(),
     )
+
+
+def free_disk_mb(directory: str) -> int:
+    """Return the free space in MiB of the disk that holds a directory; 0 if it cannot be read."""
+    try:
+        return shutil.disk_usage(directory).free // MIB
+    except OSError:
+        return 0
+
+
+def two_digits(amount: int) -> int:
+    """Return an amount rounded down to two digits, so that others have to look at few new values."""
+    digit = int(10 ** max(0, len(str(max(amount, 0))) - 2))
+    return amount // digit * digit
 
 
 @lru_cache(maxsize=1)

@@ -4,7 +4,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta
 
-from wms.bounds import Count, Line, Lines, LongText, Name
+from wms.bounds import Count, Line, Lines, LongText, Moment, Name
 from wms.bus.kafka import KafkaSettings
 from wms.runtime.config import LogSettings, Seconds, Section
 from wms.site import Value
@@ -31,17 +31,28 @@ class PilotSettings(Section, frozen=True, kw_only=True):
     lifetime_seconds: Seconds = 1_209_600.0
     """Seconds since its start after which the pilot takes no more jobs."""
     grace_seconds: Pause = 10.0
-    """Seconds that running jobs get to end when the pilot is told to stop. After them they return to their queues."""
-    ahead_seconds: Pause = 0.5
-    """If jobs are short, how many seconds of work are fetched ahead, so that slots do not wait."""
-    lifeline: Line = ""
-    """A lock file that the process which started this pilot holds. The pilot ends once the lock is free. Empty for none."""
+    """Seconds that running jobs get to end by themselves when the pilot is told to stop. After them their payloads get SIGTERM."""
+    stop_seconds: Pause = 25.0
+    """Seconds after which all payloads are killed when the pilot is told to stop. Their jobs return to their queues.
+
+    Whoever stops the pilot must wait some seconds longer. Slurm (`KillWait`) and Kubernetes wait 30 s unless they are told otherwise.
+    """
+    grace_most_seconds: Pause = 300.0
+    """The most seconds from SIGTERM to SIGKILL that a job gets when it is ended, whatever its `grace_time`."""
+    ahead_seconds: Pause = 1.0
+    """How many seconds of short jobs are fetched ahead for each slot, so that slots do not wait. Longer jobs wait in their queues."""
     isolation: Literal["auto", "required", "none"] = "auto"
     """Whether payloads are isolated in namespaces: `auto` if the node allows it, `required` (else the pilot ends), or `none`."""
     cgroups: Literal["auto", "none"] = "auto"
     """Whether each payload gets a cgroup with its limits: `auto` if the node delegates cgroups of version 2, or `none`."""
     hidden: Lines = []
     """Directories that isolated payloads see as empty. The pilot's directory and the sandbox store are always hidden."""
+    walltime_seconds: Count = 0
+    """Seconds after which the batch system ends the pilot, and with it its jobs. 0: unknown."""
+    earliest_start: Moment | None = None
+    """When the program of the pilot's job may start at the earliest. Its files are fetched before. Empty: at once."""
+    latest_start: Moment | None = None
+    """When the program of the pilot's job may start at the latest; later the job fails. Empty: at any time."""
 
 
 class ResourceSettings(Section, frozen=True, kw_only=True):

@@ -12,7 +12,9 @@ from wms.bus.progress import STALLED_AFTER_SECONDS
 
 SHOWN = 3
 """The greatest number of problems of a service that a table shows; JSON has all of them."""
-HIDDEN = frozenset({"lag", "handled", "partitions", "probes", "troubles", "sent", "offers_open"})
+HOLD_LIMIT_MS = 50.0
+"""The most processor time in milliseconds that one callback may keep an event loop. Longer holds are logged, and told as texts."""
+HIDDEN = frozenset({"lag", "handled", "partitions", "probes", "troubles", "sent", "offers_open", "loop"})
 """The facts of a heartbeat that are not shown as texts, because they have columns of their own or are summarised elsewhere."""
 
 
@@ -32,6 +34,35 @@ class PartitionLine(msgspec.Struct, frozen=True, kw_only=True):
     """For how many seconds the partition has waited for its current batch, if that makes progress. This is not a problem."""
 
 
+class LoopHold(msgspec.Struct, frozen=True, kw_only=True):
+    """One time in which a callback kept its event loop, so that nothing else of the process was served."""
+
+    name: str
+    """The task or the request whose callback it was."""
+    processor_ms: float
+    """The processor time of the callback, in milliseconds. Holds are judged by it, as a busy machine adds to the other time alone."""
+    ms: float
+    """The time from begin to end of the callback, in milliseconds."""
+    at: float
+    """When it ended, in seconds since 1970."""
+
+
+class LoopHealth(msgspec.Struct, frozen=True, kw_only=True):
+    """The longest holds of a service's event loop; None: no callback took over 5 ms."""
+
+    last_minute: LoopHold | None = None
+    since_start: LoopHold | None = None
+
+    def in_words(self) -> str:
+        """Return a text on the longest hold of the last minute if it was too long; else empty."""
+        hold = self.last_minute
+        if hold is None or hold.processor_ms < HOLD_LIMIT_MS:
+            return ""
+        return (
+            f"its loop was held for {hold.processor_ms:.0f} ms ({hold.ms:.0f} ms by the clock): {hold.name}"
+        )
+
+
 class Heartbeat(msgspec.Struct, frozen=True, kw_only=True):
     """The last heartbeat of one instance of a service."""
 
@@ -42,6 +73,10 @@ class Heartbeat(msgspec.Struct, frozen=True, kw_only=True):
     heartbeat_at: datetime
     health: dict[str, Any]
 
+    def kind(self) -> tuple[str, str]:
+        """Return which instances do the same work: those of one service, and of the advertisers those of one owner of a token."""
+        return self.service, self.health.get("owner", "")
+
     def lag(self) -> int:
         """Return the number of messages that wait for the instance."""
         return sum(self.health.get("lag", {}).values())
@@ -51,6 +86,10 @@ class Heartbeat(msgspec.Struct, frozen=True, kw_only=True):
         told = self.health.get("probes", {})
         mine = self.health.get("handled", {})
         return sum(max(0, count - told.get(name, {}).get("passed", 0)) for name, count in mine.items())
+
+    def loop(self) -> LoopHealth:
+        """Return the longest holds of the instance's event loop."""
+        return msgspec.convert(self.health.get("loop", {}), LoopHealth)
 
     def facts(self) -> list[str]:
         """Return the facts in the heartbeat that have no column of their own, as texts. Facts with the value 0 or no value are left out."""
@@ -148,17 +187,21 @@ def _unassigned(consumer: str, topic: str, number: int, up_seconds: float) -> Pa
     )
 
 
-def problems(beats: Iterable[Heartbeat], lines: Iterable[PartitionLine]) -> list[str]:
-    """Return all problems of a service as texts: first those of partitions, then those of loops."""
+def problems(beats: Sequence[Heartbeat], lines: Iterable[PartitionLine]) -> list[str]:
+    """Return all problems of a service as texts: first those of partitions, then those of loops, then silent advertisers by owner."""
     alike: dict[tuple[str, str], list[PartitionLine]] = {}
     for each in lines:
         if not each.served:
             alike.setdefault((each.consumer, each.problem), []).append(each)
     found = [_in_words(consumer, problem, mine) for (consumer, problem), mine in alike.items()]
+    living = {beat.kind() for beat in beats if beat.alive}
     for beat in beats:
         if beat.alive:
-            found += [f"{loop} {trouble}" for loop, trouble in beat.health.get("troubles", {}).items()]
-    return found
+            _, owner = beat.kind()
+            whose = f"{owner}: " if owner else ""
+            found += [f"{whose}{loop} {trouble}" for loop, trouble in beat.health.get("troubles", {}).items()]
+    silent = {owner for beat in beats if beat.kind() not in living and (owner := beat.kind()[1])}
+    return found + [f"{owner}: no heartbeat" for owner in sorted(silent)]
 
 
 def _in_words(consumer: str, problem: str, lines: Sequence[PartitionLine]) -> str:

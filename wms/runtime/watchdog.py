@@ -16,10 +16,10 @@ from typing import Any
 import structlog
 
 from wms.bus.consumer import Consumer
+from wms.bus.membership import Membership
 from wms.db import in_hand
 from wms.db.database import GONE
 from wms.errors import WmsError
-from wms.ids import InstanceId
 
 log = structlog.get_logger()
 
@@ -39,24 +39,27 @@ EXIT_HANGING = 75
 
 
 class Stalled(WmsError):  # noqa: N818 - an outcome
-    """A Kafka partition was not served for a minute, although its reader was reopened."""
+    """A Kafka partition was not served for a minute, although the servers answered and its reader was reopened."""
 
 
 class Watchdog:
-    """Watches the consumers of a process and, from a thread, its event loop. `end` ends the process at once with an exit code."""
+    """Watches the consumers of a process and, from a thread, its event loop. `end` ends the process at once with an exit code.
+
+    A process without a database has no consumers, and no membership.
+    """
 
     name = "watchdog"
 
     def __init__(
         self,
-        consumers: Sequence[Consumer[Any]],
-        url: str,
-        instance_id: InstanceId,
+        consumers: Sequence[Consumer[Any]] = (),
+        url: str = "",
+        membership: Membership | None = None,
         end: Callable[[int], object] = os._exit,
     ) -> None:
         self._consumers = consumers
         self._url = url
-        self._instance_id = instance_id
+        self._membership = membership
         self._end = end
         self._anew_at: dict[str, float] = {}
         self._turns = 0
@@ -83,7 +86,9 @@ class Watchdog:
         if consumer.busy_seconds() > HANGS_AFTER_SECONDS:
             log.error("a batch hangs, the process ends", consumer=consumer.name, in_hand=consumer.in_hand)
             self._end(EXIT_HANGING)
-        stalled = consumer.progress.longest_stall_seconds()
+        # While a server is away, nothing is served, and a new process would change nothing.
+        good = self._membership.good_seconds() if self._membership is not None else 0.0
+        stalled = min(consumer.progress.longest_stall_seconds(), good)
         if stalled > STALLED_FOR_GOOD_SECONDS:
             raise Stalled(f"{consumer.name}: a partition was not served for {stalled:.0f} s")
         now = time.monotonic()
@@ -105,8 +110,10 @@ class Watchdog:
 
     def _note(self) -> None:
         """Record in the database which messages are being handled. This uses a new connection, since those of the event loop are blocked."""
+        if self._membership is None:
+            return
         spans = {each.feed: each.in_hand for each in self._consumers if each.in_hand}
         try:
-            asyncio.run(in_hand.note_alone(self._url, spans, self._instance_id, NOTE_SECONDS))
+            asyncio.run(in_hand.note_alone(self._url, spans, self._membership.instance_id, NOTE_SECONDS))
         except GONE as error:
             log.warning("what is in hand is not noted", error=repr(error))

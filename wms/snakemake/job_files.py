@@ -6,11 +6,8 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
+from wms.client.files import files_below
 from wms.errors import Rejected
-
-DIRECTORY = "directory"
-"""The flag by which Snakemake marks an output that is a directory."""
-
 
 PRINTED = ("stdout.txt", "stderr.txt")
 """The files with the standard streams that every job returns besides its outputs."""
@@ -31,28 +28,23 @@ def below(path: str, work: Path) -> str:
 
 
 def present(paths: Iterable[str], work: Path) -> dict[str, Path | bytes]:
-    """Return the existing files at these paths, by their names in the job's directory. For a directory these are all files below it."""
+    """Return the existing files at these paths, by their names in the job's directory.
+
+    For a directory these are all files and empty directories below it.
+    """
     found: dict[str, Path | bytes] = {}
     for name in sorted({below(str(path), work) for path in paths}):
         path = work / name
         if path.is_dir():
-            found.update(
-                (str(each.relative_to(work)), each) for each in sorted(path.rglob("*")) if each.is_file()
-            )
+            found.update(files_below(path, name))
         elif path.is_file():
             found[name] = path
     return found
 
 
 def patterns(paths: Iterable[object], work: Path) -> tuple[str, ...]:
-    """Return the patterns of output sandboxes for outputs of Snakemake, which may be directories."""
-    named = [(glob.escape(below(str(path), work)), _is_directory(path)) for path in paths]
-    return tuple(f"{name}/**" if directory else name for name, directory in named)
-
-
-def _is_directory(path: object) -> bool:
-    flags = getattr(path, "flags", None) or {}
-    return bool(flags.get(DIRECTORY))
+    """Return the patterns of output sandboxes for outputs of Snakemake. A directory comes with all that is in it."""
+    return tuple(glob.escape(below(str(path), work)) for path in paths)
 
 
 def put(fetched: Path, work: Path) -> None:

@@ -9,6 +9,9 @@ is limited, which stops archive bombs. The compression ratio does not matter, si
 
 Equal bytes hold for one version of the compressor. Another zlib may give another digest for the same content, which
 only costs a second object in the store.
+
+Stagers of payloads load this module without any package, so it has no dependencies but `wms.errors`. Longer than 400 lines for the same reason: a
+second file would be one more to read before each payload whose files are hidden from it.
 """
 
 import gzip
@@ -20,10 +23,8 @@ import unicodedata
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
-from typing import IO, BinaryIO, Self
-
-import msgspec
+from pathlib import Path, PosixPath
+from typing import IO, BinaryIO, NamedTuple, Protocol, Self, cast
 
 from wms.errors import Rejected, Unavailable
 
@@ -33,6 +34,13 @@ MAX_ARCHIVE = 100 * MIB
 """The default limit on the size of a packed archive, in bytes."""
 CHUNK = 256 * 1024
 """How many bytes are read from a file at a time."""
+BLOCK = 4_096
+"""The bytes on disk by which files and directories are counted."""
+DISK_LIMIT = "DISK_LIMIT"
+"""The error code for inputs that take more disk than their job asked for."""
+SECOND_NS = 1_000_000_000
+LATEST_NS = 2**62
+"""The time, in nanoseconds, from which on modification times are not kept: in the year 2116."""
 RECORD = 10_240
 """How many bytes are read from an archive at a time: one tar record."""
 
@@ -51,7 +59,7 @@ _HEADERS = {
 }
 
 
-class ArchiveLimits(msgspec.Struct, frozen=True, kw_only=True):
+class ArchiveLimits(NamedTuple):
     """The limits on the content of one archive."""
 
     members: int = 100_000
@@ -64,24 +72,57 @@ class ArchiveLimits(msgspec.Struct, frozen=True, kw_only=True):
     """How many parts a member's name may have: its directories and itself."""
 
 
+class Allowance:
+    """The bytes on disk that the inputs of one job may take together: at most `most_bytes`; None: no limit."""
+
+    def __init__(self, most_bytes: int | None = None) -> None:
+        self._most_bytes = most_bytes
+        self._taken = 0
+
+    def take(self, size: int) -> None:
+        """Count a new file of `size` bytes, in whole blocks, or a directory. Raise Rejected (DISK_LIMIT) if the job may not have that."""
+        self._taken += max(1, -(-size // BLOCK)) * BLOCK
+        if self._most_bytes is not None and self._taken > self._most_bytes:
+            raise Rejected(
+                DISK_LIMIT, f"the inputs take more than the {self._most_bytes:,} bytes of disk asked for"
+            )
+
+
 # --- packing -----------------------------------------------------------------------------------------------------
 
 
+class ProgramFile(PosixPath):
+    """The path of a file that gets execute permission in an archive, whatever its mode."""
+
+
+class Target(Protocol):
+    """Where an archive is written to."""
+
+    def write(self, data: bytes, /) -> int:
+        """Append `data`, and return the number of bytes written."""
+
+    def tell(self) -> int:
+        """Return how many bytes were written."""
+
+
 def pack(
-    members: Mapping[str, Path | bytes],
-    target: IO[bytes],
+    members: Mapping[str, Path | bytes | BinaryIO],
+    target: Target,
     max_bytes: int = MAX_ARCHIVE,
     limits: ArchiveLimits | None = None,
 ) -> int:
     """Write a tar.gz of these members to `target`; return the number of bytes of their contents. The call blocks.
 
-    Keys are names in the archive; values are paths on disk, or the bytes themselves. Names are sorted. Times, owners and groups are zero,
-    and of the mode only the executable bit is kept. A path to a directory packs the directory without its content.
+    Keys are names in the archive; values are paths on disk, opened files, or the bytes themselves. Names are sorted. Of files given by their paths
+    the modification times are kept; other times, owners and groups are zero. Of the mode only the executable bit is kept. A path to a directory packs
+    the directory without its content.
 
     Raise Rejected, with the name of the member, if `unpack` would refuse it, or if it is neither a file nor a directory. Raise Rejected
     also when the archive grows over `max_bytes`.
     """
-    with gzip.GzipFile(filename="", mode="wb", compresslevel=1, fileobj=target, mtime=0) as stream:
+    with gzip.GzipFile(
+        filename="", mode="wb", compresslevel=1, fileobj=cast("IO[bytes]", target), mtime=0
+    ) as stream:
         packer = _Packer(stream, target, max_bytes, limits or ArchiveLimits())
         for name in sorted(members):
             packer.add(name, members[name])
@@ -93,9 +134,7 @@ def pack(
 class _Packer:
     """Writes one archive, under the limits that apply to unpacking."""
 
-    def __init__(
-        self, stream: gzip.GzipFile, target: IO[bytes], max_bytes: int, limits: ArchiveLimits
-    ) -> None:
+    def __init__(self, stream: gzip.GzipFile, target: Target, max_bytes: int, limits: ArchiveLimits) -> None:
         self._stream = stream
         self._target = target
         self._max_bytes = max_bytes
@@ -103,10 +142,12 @@ class _Packer:
         self._limits = limits
         self.total = 0
 
-    def add(self, name: str, source: Path | bytes) -> None:
+    def add(self, name: str, source: Path | bytes | BinaryIO) -> None:
         if isinstance(source, bytes):
             self._count(name, len(source))
             self._write(_header(name, len(source), executable=False) + source + _padding(len(source)))
+        elif not isinstance(source, Path):
+            self._add_opened(name, source)
         elif source.is_dir():
             self._names.add(name, is_directory=True)
             self._write(_header(name, 0, executable=True, kind=tarfile.DIRTYPE))
@@ -134,12 +175,17 @@ class _Packer:
         except OSError as error:
             raise _refused(name, f"cannot be read: {error.strerror}") from error
         with os.fdopen(descriptor, "rb") as file:
-            found = os.fstat(descriptor)
-            if not stat.S_ISREG(found.st_mode):
-                raise _refused(name, "is not a regular file")
-            self._count(name, found.st_size)
-            self._write(_header(name, found.st_size, executable=bool(found.st_mode & stat.S_IXUSR)))
-            self._copy(file, found.st_size, name)
+            self._add_opened(name, file, program=isinstance(source, ProgramFile), timed=True)
+
+    def _add_opened(self, name: str, file: BinaryIO, *, program: bool = False, timed: bool = False) -> None:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            raise _refused(name, "is not a regular file")
+        self._count(name, found.st_size)
+        runs = program or bool(found.st_mode & stat.S_IXUSR)
+        modified_ns = found.st_mtime_ns if timed else 0
+        self._write(_header(name, found.st_size, executable=runs, modified_ns=modified_ns))
+        self._copy(file, found.st_size, name)
         self._write(_padding(found.st_size))
 
     def _copy(self, file: BinaryIO, size: int, name: str) -> None:
@@ -185,11 +231,18 @@ class _Names:
             self._files.add(plain)
 
 
-def _header(name: str, size: int, *, executable: bool, kind: bytes = tarfile.REGTYPE) -> bytes:
+def _header(
+    name: str, size: int, *, executable: bool, kind: bytes = tarfile.REGTYPE, modified_ns: int = 0
+) -> bytes:
     info = tarfile.TarInfo(name)
     info.type = kind
     info.size = size
     info.mode = 0o755 if executable else 0o644
+    if 0 < modified_ns < LATEST_NS:
+        seconds, rest = divmod(modified_ns, SECOND_NS)
+        info.mtime = seconds
+        # A plain header has whole seconds alone.
+        info.pax_headers = {"mtime": f"{seconds}.{rest:09d}"} if rest else {}
     return info.tobuf(tarfile.PAX_FORMAT, "utf-8", "surrogateescape")
 
 
@@ -200,25 +253,34 @@ def _padding(size: int) -> bytes:
 # --- unpacking ---------------------------------------------------------------------------------------------------
 
 
-def unpack(archive: Path | bytes, dest: Path, limits: ArchiveLimits | None = None) -> int:
+def unpack(
+    archive: Path | bytes | BinaryIO,
+    dest: Path,
+    limits: ArchiveLimits | None = None,
+    allowance: Allowance | None = None,
+) -> int:
     """Unpack a tar.gz into the directory `dest`; return the number of bytes of its files. The call blocks.
 
-    Raise Rejected, with the name of the member, at the first one that is unsafe, over a limit, or exists already.
-    Members unpacked before it remain, so the caller should discard `dest`. Raise Unavailable if the disk fails.
+    `allowance` is the disk that this and further archives may take together; None: no limit. Raise Rejected, with the name
+    of the member, at the first one that is unsafe, over a limit, or twice in the archive; a file of an earlier archive is replaced.
+    Members unpacked before it remain, so the caller should discard `dest`. Raise Rejected (DISK_LIMIT) before a member that is
+    over the allowance is written. Raise Unavailable if the disk fails.
     """
     within = limits or ArchiveLimits()
-    source = io.BytesIO(archive) if isinstance(archive, bytes) else archive.open("rb")
+    opened = archive.open("rb") if isinstance(archive, Path) else archive
+    source = io.BytesIO(opened) if isinstance(opened, bytes) else opened
     with source, _readable():
         plain = _Bounded(gzip.GzipFile(fileobj=source, mode="rb"), within)
         with tarfile.open(fileobj=plain, mode="r|", bufsize=RECORD, tarinfo=_Header) as tar:  # type: ignore[call-overload]
-            total = _unpack_members(tar, dest, within)
+            total = _unpack_members(tar, dest, within, allowance or Allowance())
         while plain.read(RECORD):
             pass  # to the checksum at the end
         return total
 
 
-def _unpack_members(tar: tarfile.TarFile, dest: Path, limits: ArchiveLimits) -> int:
+def _unpack_members(tar: tarfile.TarFile, dest: Path, limits: ArchiveLimits, allowance: Allowance) -> int:
     total = 0
+    files = set[str]()
     for count, member in enumerate(tar, 1):
         tar.members = []  # type: ignore[attr-defined] # kept by tarfile for who wants to go back
         if count > limits.members:
@@ -226,6 +288,10 @@ def _unpack_members(tar: tarfile.TarFile, dest: Path, limits: ArchiveLimits) -> 
         _check_member(member, dest, limits)
         if member.size > limits.total_bytes - total:
             raise _too_large(member.name, limits)
+        allowance.take(member.size)
+        if member.name in files:
+            raise _refused(member.name, _THERE)
+        files |= {member.name} if member.isreg() else set()
         total += _unpack_member(tar, member, dest)
     return total
 
@@ -273,12 +339,27 @@ def _unpack_member(tar: tarfile.TarFile, member: tarfile.TarInfo, dest: Path) ->
             path.mkdir(mode=0o755, parents=True, exist_ok=True)
             return 0
         path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+        if path.is_file() and not path.is_symlink():
+            path.unlink()
         mode = 0o755 if member.mode & stat.S_IXUSR else 0o644
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode)
     except (FileExistsError, NotADirectoryError) as error:
         raise _refused(member.name, _THERE) from error
     with os.fdopen(descriptor, "wb") as file:
-        return _copy_member(tar, member, file)
+        size = _copy_member(tar, member, file)
+        file.flush()
+        if modified_ns := _modified_ns(member):
+            os.utime(descriptor, ns=(modified_ns, modified_ns))
+        return size
+
+
+def _modified_ns(member: tarfile.TarInfo) -> int:
+    """Return the modification time of a member in nanoseconds; 0 if it states none that can be set."""
+    seconds, _, rest = member.pax_headers.get("mtime", str(int(member.mtime))).partition(".")
+    if not ((said := f"{seconds}{rest}").isascii() and said.isdecimal() and len(seconds) <= 12):
+        return 0
+    found = int(seconds) * SECOND_NS + int(rest[:9].ljust(9, "0"))
+    return found if found < LATEST_NS else 0
 
 
 def _copy_member(tar: tarfile.TarFile, member: tarfile.TarInfo, file: BinaryIO) -> int:
@@ -331,7 +412,7 @@ def _readable() -> Iterator[None]:
         raise Unavailable(f"the sandbox could not be unpacked: {error}") from error
 
 
-_THERE = "is there already, from this or another archive"
+_THERE = "is there already"
 
 
 def _too_many(name: str, limits: ArchiveLimits) -> Rejected:

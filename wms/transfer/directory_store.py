@@ -75,6 +75,15 @@ class DirectoryStore:
         """
         return await _threaded(self._fetch, sha256, to_path)
 
+    @property
+    def opens_copies(self) -> bool:
+        """False: what is opened is the object itself."""
+        return False
+
+    async def opened(self, sha256: str) -> BinaryIO:
+        """Return an object as an open file, after its bytes are verified. See `SandboxStore.opened`."""
+        return await _threaded(self._opened, sha256)
+
     async def exists(self, sha256: str) -> bool:
         """Return whether an object with this name is stored. Its bytes are not verified."""
         return await _threaded(self._path(sha256).is_file)
@@ -154,13 +163,26 @@ class DirectoryStore:
             aside.replace(path)
         _sync_directory(path.parent)
 
-    def _fetch(self, sha256: str, to_path: Path) -> SandboxRef:
+    def _source(self, sha256: str) -> BinaryIO:
         try:
-            source = self._path(sha256).open("rb")
+            return self._path(sha256).open("rb")
         except FileNotFoundError as error:
             raise Rejected(
                 "NO_SUCH_SANDBOX", f"no sandbox {sha256} in the store", "submit its files again"
             ) from error
+
+    def _opened(self, sha256: str) -> BinaryIO:
+        source = self._source(sha256)
+        try:
+            self._verified(source, None, sha256)
+            source.seek(0)
+        except BaseException:
+            source.close()
+            raise
+        return source
+
+    def _fetch(self, sha256: str, to_path: Path) -> SandboxRef:
+        source = self._source(sha256)
         aside = to_path.with_name(f".{to_path.name}.{secrets.token_hex(4)}")
         try:
             with source, aside.open("xb") as target:
@@ -170,7 +192,7 @@ class DirectoryStore:
             aside.unlink(missing_ok=True)
         return ref
 
-    def _verified(self, source: BinaryIO, target: BinaryIO, sha256: str) -> SandboxRef:
+    def _verified(self, source: BinaryIO, target: BinaryIO | None, sha256: str) -> SandboxRef:
         # Torn objects may be of any length: what is over the limit need not be read to be known as torn.
         size = os.fstat(source.fileno()).st_size
         ref = copied(source, target, self._max_object) if size <= self._max_object else None

@@ -5,7 +5,7 @@ The file appears completely or not at all.
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
 from typing import Final
@@ -41,7 +41,10 @@ class Transferred(msgspec.Struct, frozen=True):
 
 
 class Fetcher:
-    """Fetches input files of one job under one set of limits. `on_bytes` is called with the number of bytes as they arrive."""
+    """Fetches input files of one job under one set of limits. `on_bytes` is called with the number of bytes as they arrive.
+
+    Replicas on `first_hosts` are tried first, in this order.
+    """
 
     def __init__(
         self,
@@ -50,7 +53,10 @@ class Fetcher:
         limits: TransferLimits,
         rng: Random,
         on_bytes: Callable[[int], None] = lambda _: None,
+        *,
+        first_hosts: Sequence[str] = (),
     ) -> None:
+        self._places = {host: place for place, host in reversed(list(enumerate(first_hosts)))}
         self._movers = movers
         self._catalogue = catalogue
         self._limits = limits
@@ -91,7 +97,8 @@ class Fetcher:
 
     async def _resolve(self, search: "_Search") -> None:
         try:
-            search.urls = list(await resolved(search.wanted.sources, self._catalogue))
+            found = await resolved(search.wanted.sources, self._catalogue)
+            search.urls = sorted(found, key=lambda url: self._places.get(_host(url), len(self._places)))
             search.is_open = False
         except Rejected as error:
             search.faults["catalogue"] = error
@@ -132,6 +139,13 @@ class Fetcher:
             part.discard()
             await mover.fetch(place, part, meter)
             return await asyncio.to_thread(_verify, wanted, part)
+
+
+def _host(url: str) -> str:
+    try:
+        return FileUrl.parse(url).host.casefold()
+    except Rejected:
+        return ""  # it is tried, and refused, in its turn
 
 
 class _UnfitPartsError(Exception):

@@ -29,6 +29,8 @@ class TransferSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
     Its form is `{"lfn:/data/a": ["https://...", ...]}`.
     """
+    first_hosts: Lines = []
+    """The storage hosts from which a file is fetched first, in this order. Replicas on other hosts follow as the job lists them."""
 
 
 class Movers:

@@ -9,6 +9,7 @@ import contextlib
 import io
 import re
 import secrets
+import tempfile
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -70,6 +71,15 @@ class S3SandboxStore:
         """Copy an object to `to_path` after its bytes are verified. See `SandboxStore.fetch`."""
         return await asyncio.to_thread(self._fetch, sha256, to_path)
 
+    @property
+    def opens_copies(self) -> bool:
+        """True: an object can be verified only once all of it has come."""
+        return True
+
+    async def opened(self, sha256: str) -> BinaryIO:
+        """Return a copy of an object as an open file, after its bytes are verified. See `SandboxStore.opened`."""
+        return await asyncio.to_thread(self._opened, sha256)
+
     async def exists(self, sha256: str) -> bool:
         """Return whether an object with this name is stored. Its bytes are not verified."""
         key = self._key(sha256)
@@ -105,23 +115,37 @@ class S3SandboxStore:
             raise Unavailable("the sandbox store failed: there is no such bucket") from None
 
     def _fetch(self, sha256: str, to_path: Path) -> SandboxRef:
-        key = self._key(sha256)
         aside = to_path.with_name(f".{to_path.name}.{secrets.token_hex(4)}")
         try:
-            with _translated(), aside.open("xb") as target:
-                found = obstore.get(self._bucket, key)
-                torn = found.meta["size"] > self._max_object
-                ref = None if torn else copied(_Stream(found.stream(PART)), target, self._max_object)
-            if ref is None or ref.sha256 != sha256:
-                self._isolate(sha256, found.meta["e_tag"])
-                raise TornSandbox(
-                    f"sandbox {sha256} is torn: its {found.meta['size']} bytes have another SHA-256"
-                )
+            with aside.open("xb") as target:
+                ref = self._verified(sha256, target)
             aside.replace(to_path)
-        except _Absent:
-            raise _missing(sha256) from None
         finally:
             aside.unlink(missing_ok=True)
+        return ref
+
+    def _opened(self, sha256: str) -> BinaryIO:
+        with contextlib.ExitStack() as stack:
+            file = stack.enter_context(tempfile.TemporaryFile(prefix="wms-archive-"))
+            self._verified(sha256, file)
+            file.seek(0)
+            stack.pop_all()
+        return file
+
+    def _verified(self, sha256: str, target: BinaryIO) -> SandboxRef:
+        """Copy an object to `target`, and return its reference. Raise TornSandbox if its bytes have another digest."""
+        try:
+            with _translated():
+                found = obstore.get(self._bucket, self._key(sha256))
+                torn = found.meta["size"] > self._max_object
+                ref = None if torn else copied(_Stream(found.stream(PART)), target, self._max_object)
+        except _Absent:
+            raise _missing(sha256) from None
+        if ref is None or ref.sha256 != sha256:
+            self._isolate(sha256, found.meta["e_tag"])
+            raise TornSandbox(
+                f"sandbox {sha256} is torn: its {found.meta['size']} bytes have another SHA-256"
+            )
         return ref
 
     def _isolate(self, sha256: str, e_tag: str | None) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from wms.errors import Rejected
 from wms.jobdesc.description import SandboxRef
-from wms.transfer.archive import MIB, ArchiveLimits, pack, unpack
+from wms.transfer.archive import MIB, Allowance, ArchiveLimits, pack, unpack
 from wms.transfer.store import Objects
 
 # Up to here an archive is made in memory and put from there.
@@ -45,25 +45,32 @@ async def download(
     limits: ArchiveLimits | None = None,
     *,
     size: int | None = None,
+    allowance: Allowance | None = None,
 ) -> int:
     """Fetch a sandbox and unpack it into the directory `dest`; return the number of bytes of its files.
 
-    `size` is the expected size of the archive in bytes. Raise Rejected if the sandbox does not exist, has another size,
-    or is unsafe. Raise Unavailable if the store fails or the stored object is corrupt.
+    `size` is the expected size of the archive in bytes. `allowance` is the disk that this and further sandboxes may take
+    together; None: no limit. Raise Rejected if the sandbox does not exist, has another size, or is unsafe. Raise Unavailable if
+    the store fails or the stored object is corrupt.
     """
     archive = dest.with_name(f".{dest.name}.{sha256[:12]}.tar.gz")
     try:
-        found = await store.fetch(sha256, archive)
-        if size is not None and found.size != size:
-            raise Rejected(
-                "SANDBOX_SIZE",
-                f"the sandbox {sha256[:12]} has {found.size:,} bytes, and its reference says {size:,}",
-                "submit the job again",
-            )
-        return await asyncio.to_thread(unpack, archive, dest, limits)
+        await fetch_archive(store, sha256, archive, size)
+        return await asyncio.to_thread(unpack, archive, dest, limits, allowance)
     finally:
         with contextlib.suppress(OSError):
             archive.unlink(missing_ok=True)
+
+
+async def fetch_archive(store: Objects, sha256: str, to_path: Path, size: int | None = None) -> None:
+    """Fetch a sandbox as it is to the path `to_path`. The parameters and errors are those of `download`."""
+    found = await store.fetch(sha256, to_path)
+    if size is not None and found.size != size:
+        raise Rejected(
+            "SANDBOX_SIZE",
+            f"the sandbox {sha256[:12]} has {found.size:,} bytes, and its reference says {size:,}",
+            "submit the job again",
+        )
 
 
 def _size_of(members: Mapping[str, Path | bytes]) -> int:

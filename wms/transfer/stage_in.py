@@ -42,6 +42,7 @@ class TransferSite:
         self.movers = Movers(settings)
         self.catalogue: ReplicaResolver = resolver(settings.catalogue)
         self.rng = rng
+        self.first_hosts = tuple(settings.first_hosts)
 
 
 class StageIn:
@@ -54,7 +55,9 @@ class StageIn:
         self._limits = site.limits
         bounds = (site.limits.job_bytes, most_bytes)
         self._most_bytes = min(each for each in bounds if each is not None)
-        self._fetcher = Fetcher(site.movers, site.catalogue, site.limits, site.rng, self._moved)
+        self._fetcher = Fetcher(
+            site.movers, site.catalogue, site.limits, site.rng, self._moved, first_hosts=site.first_hosts
+        )
 
     async def run(self, work: Path) -> list[Transferred]:
         """Fetch all inputs into the directory `work`, and return one result for each, in order.

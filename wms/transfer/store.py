@@ -4,7 +4,7 @@ It is a directory (`directory_store.py`) or a bucket of S3 (`s3_store.py`). An o
 """
 
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 from urllib.parse import unquote, urlsplit
 
 from wms.errors import Rejected
@@ -45,6 +45,16 @@ class SandboxStore(Objects, Protocol):
 
         Raise Rejected if no object has this name, TornSandbox if its bytes do not match the name, Unavailable if the store fails. Then no
         file is at `to_path`.
+        """
+
+    @property
+    def opens_copies(self) -> bool:
+        """Whether `opened` makes a copy in the temporary directory."""
+
+    async def opened(self, sha256: str) -> BinaryIO:
+        """Return the object with this name as an open file, after its bytes are verified. The errors are those of `fetch`.
+
+        In a directory it is the object itself, else a copy without a name, which is gone once it is closed.
         """
 
     async def exists(self, sha256: str) -> bool:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from wms.errors import shown
 from wms.matching.clauses import OF_JOBS_AD
-from wms.matching.grouping import Requirements, processor_tags, processors_needed
+from wms.matching.grouping import HOUR, Requirements, processor_tags, processors_needed
 from wms.matching.two_sided import terms_of, without_failing
 from wms.provisioning.demand import JobDemand
 from wms.site import ComputingElement
@@ -190,7 +190,9 @@ def _conjuncts(requirements: Requirements, element: ComputingElement, _: Segment
 def _cpu_time(
     requirements: Requirements, element: ComputingElement, segments: Segments
 ) -> Requirements | None:
-    allowed = [segment for segment in segments if segment <= element.max_cpu_time]
+    allowed = [each for each in segments if each <= element.max_cpu_time]
+    if len(allowed) == len(segments):
+        allowed.append(element.max_cpu_time // HOUR * HOUR)
     return replace(requirements, cpu_segment=max(allowed)) if allowed else None
 
 

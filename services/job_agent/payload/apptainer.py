@@ -47,6 +47,7 @@ class Apptainer(ImageRuntime):
             *(f"--bind={source}:{target}" for source, target in (*places(order), (order.scratch, SHARED))),
             f"--pwd={order.cwd}",
             *([] if payload.has_network else ["--net", "--network=none"]),
+            *(["--nv"] if payload.has_gpus else []),
             *self._image(payload),
             *order.argv,
         ]

@@ -17,14 +17,15 @@ output. A large order comes in a file in memory:
     {"is": "failed_to_start", "error", "fault"}
     {"is": "stray", "user_seconds", "system_seconds"}
     {"is": "ended", "status", "wall_seconds"}          of its main process, if others are left
-    {"is": "settled", "status", "wall_seconds", "user_seconds", "system_seconds", "max_rss_bytes"}
+    {"is": "settled", "status", "wall_seconds", "user_seconds", "system_seconds", "max_rss_bytes",
+     "is_untouched", "is_free", "is_changed"}    the last: the payload changed this process, so it takes no other one
 
 Longer than 400 lines, because the shepherd loads it by its path: a second file would be a second one to find and to load
 while a payload waits for its container.
 """
 
 # pathlib and contextlib would double the time to start.
-# ruff: noqa: PTH116, PTH103, PTH112, PTH120, PTH123, SIM105
+# ruff: noqa: PTH121, PTH116, PTH103, PTH112, PTH120, PTH123, SIM105
 
 from __future__ import annotations
 
@@ -34,6 +35,8 @@ import fcntl
 import json
 import os
 import platform
+import resource
+import select
 import signal
 import socket
 import struct
@@ -46,6 +49,8 @@ if TYPE_CHECKING:
 
     Spawn = Callable[[dict[str, Any], int, int, "PayloadOwner | None"], int]
     Explain = Callable[[BaseException, dict[str, Any]], tuple[str, str]]
+    Refuse = Callable[..., None]
+    Look = Callable[[dict[str, Any]], bool]
 
 _CLONE_CALLS = {"x86_64": 56, "aarch64": 220, "ppc64le": 120}
 NEW_MOUNTS, NEW_IPC, NEW_USER, NEW_PIDS = 0x00020000, 0x08000000, 0x10000000, 0x20000000
@@ -67,6 +72,21 @@ TASKS_FILE, TASKS_KERNEL = "/proc/sys/kernel/pid_max", (6, 14)
 
 On older kernels it applies to the whole machine, so no limit is set there.
 """
+SEGMENTS_FILE = "/proc/sys/kernel/shmall"
+"""The file with the limit of shared memory of System V in pages, which each IPC namespace has for itself."""
+IPC_LIMITS = {"/proc/sys/kernel/sem": "250 32000 32 128", "/proc/sys/kernel/msgmni": "128"}
+"""The limits of semaphores and queues of System V, as Linux had them before 3.19: some MiB in all. Those since allow 64 GiB."""
+FILES_MOST = 65_536
+"""The most files that a process of a payload may have open: no more than half of what the pilot may.
+
+The kernel counts the descriptors that are on their way in sockets for an account, and refuses more to a sender whose own
+limit is below that. So payloads stop before the pilot's processes do, which send with all of theirs.
+"""
+MARK_LIMIT = resource.RLIMIT_RTTIME
+"""The limit whose hard value is a payload's mark (see shepherd.py)."""
+LIMITS = sorted(
+    {getattr(resource, each) for each in dir(resource) if each.startswith("RLIMIT_")} - {MARK_LIMIT}
+)
 TASKS_LEAST = 1_024
 """The smallest limit of processes and threads that is set; smaller ones are raised to it.
 
@@ -74,6 +94,8 @@ The kernel reserves the first 300 process ids.
 """
 ORDER_BYTES = 64 * 1024 * 1024
 PACKET_BYTES = 16 * 1024
+LOOK_AGAIN_MS = 20
+"""Milliseconds between two looks whether all processes have ended that have a grace."""
 GET_FLAGS, SET_FLAGS, IS_UP = 0x8913, 0x8914, 1
 """The requests of ioctl(2) that read and set the flags of a network device, and the flag of one that is in use."""
 _DEVICE = struct.Struct("16sh22x")
@@ -95,6 +117,10 @@ def mount(source: str, target: str, kind: str = "", flags: int = 0, options: str
     """Mount a file system by mount(2): `kind` is its type. Raise OSError, with the target in its text, if that fails."""
     words = [word.encode("utf-8", "surrogateescape") or None for word in (source, target, kind)]
     _checked(_libc.mount(*words, ctypes.c_ulong(flags), options.encode() or None), f"mount on {target}")
+
+
+def _unmount(path: str) -> None:
+    _checked(_libc.umount2(path.encode("utf-8", "surrogateescape"), 0), f"unmount {path}")
 
 
 def _unshare(flags: int) -> None:
@@ -134,18 +160,20 @@ def leave_network() -> None:
         fcntl.ioctl(any_socket, SET_FLAGS, _DEVICE.pack(b"lo", _DEVICE.unpack(found)[1] | IS_UP))
 
 
-def start(settings: dict[str, Any], spawn: Spawn, explain: Explain) -> tuple[int, socket.socket]:
+def start(
+    settings: dict[str, Any], spawn: Spawn, explain: Explain, refuse: Refuse, is_untouched: Look
+) -> tuple[int, socket.socket]:
     """Start a container for payloads. Return the pid of its first process, and the socket to it for orders and messages.
 
     `settings` say which directories are hidden and as which user payloads run. `spawn` starts a payload's program. `explain`
-    returns an error's text and whether the job or the node is at fault. The socket does not block. Raise OSError if the
-    kernel refuses.
+    returns an error's text and whether the job or the node is at fault. `refuse` is that of seccomp.py. `is_untouched` is that
+    of stager.py. The socket does not block. Raise OSError if the kernel refuses.
     """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
     ids = os.getuid(), os.getgid()
     flags = NEW_MOUNTS | NEW_IPC | NEW_PIDS | (0 if settings["uid"] is not None else NEW_USER)
-    init = Init(theirs, settings, spawn, explain)
+    init = Init(theirs, settings, spawn, explain, refuse=refuse, is_untouched=is_untouched)
     try:
         pid = clone(flags)
     except OSError:
@@ -166,14 +194,31 @@ def send(container: socket.socket, order: dict[str, Any], stdout: int, stderr: i
     """
     data = json.dumps(order).encode()
     if len(data) <= PACKET_BYTES:
-        socket.send_fds(container, [data], [stdout, stderr])
+        _send(container, data, [stdout, stderr])
         return
     file = os.memfd_create("order", os.MFD_CLOEXEC)
     try:
         os.write(file, data)
-        socket.send_fds(container, [b"order"], [stdout, stderr, file])
+        _send(container, b"order", [stdout, stderr, file])
     finally:
         os.close(file)
+
+
+def send_end(container: socket.socket, mark: int, at: float) -> None:
+    """Tell a container when what is left of the payload with this mark is to be killed, in seconds since boot.
+
+    Raise OSError if the container has ended.
+    """
+    container.send(json.dumps({"mark": mark, "ends_at": at}).encode(), socket.MSG_NOSIGNAL)
+
+
+def _send(container: socket.socket, data: bytes, descriptors: list[int]) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    try:
+        socket.send_fds(container, [data], descriptors)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def receive(container: socket.socket) -> tuple[dict[str, Any], int] | None:
@@ -209,7 +254,14 @@ class Init:
     """The first process of a container. It makes the namespaces and starts one payload after another."""
 
     def __init__(
-        self, shepherd: socket.socket, settings: dict[str, Any], spawn: Spawn, explain: Explain
+        self,
+        shepherd: socket.socket,
+        settings: dict[str, Any],
+        spawn: Spawn,
+        explain: Explain,
+        *,
+        refuse: Refuse,
+        is_untouched: Look,
     ) -> None:
         self._shepherd = shepherd
         self._jobs = str(settings["jobs"])
@@ -220,6 +272,12 @@ class Init:
         self._tries_network = settings["tries_network"]
         self._spawn = spawn
         self._explain = explain
+        self._refuse = refuse
+        self._given: list[tuple[int, int]] = []
+        """The limits of this process before the first payload."""
+        self._may_clone3 = True
+        """Whether this process can fork into cgroups, and what it starts must be refused that call."""
+        self._is_untouched = is_untouched
         self._template = -1
         self._open_jobs = -1
         """A descriptor of the directory with all jobs' directories, through which it is writable.
@@ -256,8 +314,9 @@ class Init:
         the kernel refuses.
         """
         self._be_alone()
+        _bound_files()
         if self._owner is None:
-            _map_ids(*ids)
+            map_ids(*ids)
         else:
             os.setgroups([])
         _libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
@@ -270,6 +329,8 @@ class Init:
         if self._owner is not None:
             self._owner.lend(lambda: 0)
         self._leave()
+        self._refuse(clone3=False)
+        self._given = _limits()
         self.tell("ready", network_fault=_network_fault() if self._tries_network else "")
 
     def _be_alone(self) -> None:
@@ -283,11 +344,12 @@ class Init:
 
     def _make_template(self) -> None:
         mount("", "/", flags=RECURSIVE | SLAVE)
-        _make_read_only()
-        mount("proc", "/proc", "proc", NOSUID | NODEV | NOEXEC)
+        make_read_only()
+        # Without this process: as the same user, a payload could write to its files there, as to its OOM score.
+        mount("proc", "/proc", "proc", NOSUID | NODEV | NOEXEC, "hidepid=2")
         _hide_terminals()
-        if not _is_below(self._jobs, "/run"):
-            _hide_run()
+        if not is_below(self._jobs, "/run"):
+            hide_run()
         self._cover_hidden()
         self._template = os.open("/proc/self/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
 
@@ -300,22 +362,22 @@ class Init:
         shown = {
             path: os.open(path, os.O_PATH | os.O_CLOEXEC)
             for path in self._shown
-            if any(_is_below(path, each) for each in hidden)
+            if any(is_below(path, each) for each in hidden)
         }
         mount(self._jobs, self._jobs, flags=BIND)
         self._open_jobs = os.open(self._jobs, os.O_PATH | os.O_CLOEXEC)
         _remount(self._jobs, writable=True)
         for path in hidden:
-            if _empty(path):
-                self._finish_cover(path, [each for each in shown if _is_below(each, path)])
+            if cover(path):
+                self._finish_cover(path, [each for each in shown if is_below(each, path)])
         for path, descriptor in shown.items():
-            _bind(descriptor, path, writable=False)
+            bind(descriptor, path, writable=False)
         _close(shown.values())
 
     def _finish_cover(self, path: str, shown: list[str]) -> None:
         for each in shown:
             os.makedirs(each, mode=0o755, exist_ok=True)
-        if _is_below(self._jobs, path):
+        if is_below(self._jobs, path):
             os.makedirs(self._jobs, mode=0o755, exist_ok=True)
             self._mount_points = os.open(self._jobs, os.O_PATH | os.O_CLOEXEC)
             # The writable file system lies below this mount and is not visible.
@@ -329,9 +391,10 @@ class Init:
         """Run one payload after another, as the shepherd orders, until the shepherd ends."""
         while True:
             data, descriptors = _received(self._shepherd)
-            if not descriptors:
+            if descriptors:
+                self._run(json.loads(data), descriptors)
+            elif b"ends_at" not in data:  # or else the end of a payload that ended before it was told
                 return
-            self._run(json.loads(data), descriptors)
 
     def _run(self, order: dict[str, Any], descriptors: list[int]) -> None:
         began_at = time.monotonic()
@@ -346,15 +409,20 @@ class Init:
         finally:
             _close(descriptors)
         self.tell("started", pid)
-        self._see_off(pid, began_at)
+        self._see_off(pid, began_at, order)
         self._leave()
 
     def _start(self, order: dict[str, Any], stdout: int, stderr: int) -> int:
         _bound_tasks(order.get("tasks", 0))
+        # No payload runs as long as the call is allowed: one in a cgroup refuses it to itself.
+        order["refuses_clone3"] = bool(order["cgroup"])
+        if self._may_clone3 and not order["cgroup"]:
+            self._refuse(clone3=True)
+            self._may_clone3 = False
         return self._spawn(order, stdout, stderr, self._owner)
 
-    def _see_off(self, main: int, began_at: float) -> None:
-        """Wait for the payload's main process, kill its other processes, and report the resources that all of them used.
+    def _see_off(self, main: int, began_at: float, order: dict[str, Any]) -> None:
+        """Wait for the payload's main process, kill its other processes, and report what all of them used and left.
 
         `main` is its pid, `began_at` its start in seconds of the monotonic clock.
         """
@@ -366,6 +434,7 @@ class Init:
             pid, status, usage = os.wait4(-1, 0)
         used.add(usage)
         how: dict[str, Any] = {"status": status, "wall_seconds": time.monotonic() - began_at}
+        self._leave_grace(order["mark"], used)
         # Every process in this namespace is a child of this process, or a descendant of one.
         if _has_children() and _kill_all():
             self.tell("ended", **how)
@@ -376,7 +445,56 @@ class Init:
             user_seconds=used.user_seconds,
             system_seconds=used.system_seconds,
             max_rss_bytes=used.max_rss_bytes,
+            is_changed=_limits() != self._given or resource.getrlimit(MARK_LIMIT)[1] != order["mark"] - 1,
+            **({"is_untouched": False, "is_free": False} if order["is_stager"] else self._look(order)),
         )
+
+    def _leave_grace(self, mark: int, used: _Used) -> None:
+        """Wait for the processes that the payload's main one left, until they have ended or their grace is over.
+
+        They have none unless the shepherd said when the payload ends.
+        """
+        listening = select.poll()
+        listening.register(self._shepherd, select.POLLIN)
+        pause, ends_at = 0, 0.0
+        while _has_children():
+            while listening.poll(pause):
+                data, _ = _received(self._shepherd)
+                if not data:
+                    os._exit(0)
+                told = json.loads(data)
+                ends_at, pause = (told["ends_at"] if told["mark"] == mark else ends_at), 0
+            if time.clock_gettime(time.CLOCK_BOOTTIME) >= ends_at:
+                return
+            _reap_ended(used)
+            pause = LOOK_AGAIN_MS
+
+    def _look(self, order: dict[str, Any]) -> dict[str, bool]:
+        """Return whether the payload left its directories as they were made, and whether no process has them open any more.
+
+        The first is found out under the payload's account. A descriptor that was passed to a payload in another container
+        keeps the mounts from being removed.
+        """
+        untouched: list[bool] = []
+
+        def look() -> int:
+            untouched.append(self._is_untouched(order))
+            return 0
+
+        look() if self._owner is None else self._owner.lend(look)
+        try:
+            for path in (
+                *(each for each in TEMPORARY if self._has_scratch(each, order)),
+                order["scratch"],
+                order["cwd"],
+            ):
+                _unmount(path)
+        except OSError:
+            return {"is_untouched": untouched[0], "is_free": False}
+        return {"is_untouched": untouched[0], "is_free": True}
+
+    def _has_scratch(self, path: str, order: dict[str, Any]) -> bool:
+        return not self._is_in_memory and os.path.isdir(path) and os.path.samefile(path, order["scratch"])
 
     def _leave(self) -> None:
         """Return to the container's own mount namespace, and remove the mount points of the payload that has ended.
@@ -396,6 +514,7 @@ class Init:
             os.chdir(self._open_jobs)
             _unshare(NEW_MOUNTS | NEW_IPC)
             self._mount(order["cwd"], order["scratch"])
+            _bound_ipc(order.get("memory", 0))
         except OSError as error:
             raise EncloseError(str(error)) from error
         finally:
@@ -408,7 +527,7 @@ class Init:
         self._hide_the_new()
         for path, descriptor in opened.items():
             os.makedirs(path, mode=0o755, exist_ok=True)
-            _bind(descriptor, path, writable=False)
+            bind(descriptor, path, writable=False)
         _close(opened.values())
         for path, relative in own.items():
             self._make_mount_point(path, relative)
@@ -419,7 +538,7 @@ class Init:
 
         Raise EncloseError if it is not below it. The result is used while that directory is the working directory.
         """
-        if not _is_below(path, self._jobs):
+        if not is_below(path, self._jobs):
             raise EncloseError(f"{path} is not below {self._jobs}")
         return path[len(self._jobs) :].strip("/") or "."
 
@@ -437,7 +556,7 @@ class Init:
     def _hide_the_new(self) -> None:
         """Mount empty file systems over hidden directories that were made or replaced since the container was started."""
         for path in self._hidden:
-            if path not in REPLACED and _is_uncovered(path, self._covers) and _empty(path):
+            if path not in REPLACED and _is_uncovered(path, self._covers) and cover(path):
                 mount("", path, flags=REMOUNT | BIND | RDONLY | NOSUID | NODEV)
 
     def _replace_shared(self, scratch: str) -> None:
@@ -459,7 +578,7 @@ class Init:
 
         The result is empty if payloads run as the pilot's own user, who may pass them.
         """
-        return [] if self._owner is None else [bar for path in paths if (bar := _first_bar(path)) is not None]
+        return [] if self._owner is None else [bar for path in paths if (bar := first_bar(path)) is not None]
 
 
 class PayloadOwner:
@@ -547,6 +666,14 @@ def _has_children() -> bool:
     return True
 
 
+def _reap_ended(used: _Used) -> None:
+    try:
+        while (found := os.wait4(-1, os.WNOHANG))[0]:
+            used.add(found[2])
+    except ChildProcessError:
+        return
+
+
 def _reap_all(used: _Used) -> None:
     while True:
         try:
@@ -556,16 +683,52 @@ def _reap_all(used: _Used) -> None:
         used.add(usage)
 
 
+def _limits() -> list[tuple[int, int]]:
+    """Return the limits of this process, which all that it starts inherits, but for its mark.
+
+    Where payloads run as the pilot's user, one can lower those of the first process in its namespace by prlimit(2). The kernel
+    refuses it the rest, such as the priority, as it has fewer capabilities.
+    """
+    return [resource.getrlimit(each) for each in LIMITS]
+
+
 def _bound_tasks(most: int) -> None:
     """Limit the processes and threads of this PID namespace to `most`; 0: no limit.
 
     Nothing is done if the kernel has no such limit for a namespace, or refuses it: the agent counts the processes, too.
     """
-    if not most or not COUNTS_TASKS:
-        return
+    if most and COUNTS_TASKS:
+        _write_if_allowed(TASKS_FILE, str(max(most, TASKS_LEAST)))
+
+
+def files_of_payload(soft: int, hard: int) -> tuple[int, int]:
+    """Return the two limits of open files for a payload from those of its pilot: see FILES_MOST."""
+    most = FILES_MOST if hard == resource.RLIM_INFINITY else min(hard // 2, FILES_MOST)
+    return most if soft == resource.RLIM_INFINITY else min(soft, most), most
+
+
+def _bound_files() -> None:
+    """Limit the open files of this process, and of each that it starts, to those of a payload."""
+    limits = files_of_payload(*resource.getrlimit(resource.RLIMIT_NOFILE))
+    resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+def _bound_ipc(most: int) -> None:
+    """Limit the shared memory of System V in this IPC namespace to `most` bytes (0: no limit), and its semaphores and queues.
+
+    All of these stay when nobody uses them. Nothing is done if the pilot is not root: the agent then counts the memory that is
+    mapped.
+    """
+    if most:
+        _write_if_allowed(SEGMENTS_FILE, str(most // os.sysconf("SC_PAGE_SIZE")))
+    for path, limits in IPC_LIMITS.items():
+        _write_if_allowed(path, limits)
+
+
+def _write_if_allowed(path: str, text: str) -> None:
     try:
-        with open(TASKS_FILE, "w") as file:
-            file.write(str(max(most, TASKS_LEAST)))
+        with open(path, "w") as file:
+            file.write(text)
     except OSError:
         pass  # more than the machine's own bound, or forbidden: the agent counts, too
 
@@ -578,14 +741,14 @@ def _kernel() -> tuple[int, ...]:
 COUNTS_TASKS = _kernel() >= TASKS_KERNEL
 
 
-def _map_ids(uid: int, gid: int) -> None:
+def map_ids(uid: int, gid: int) -> None:
     """Map the user `uid` and the group `gid` to themselves in this process's new user namespace. Other ids have no rights there."""
     for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
         with open(f"/proc/self/{name}", "w") as file:
             file.write(text)
 
 
-def _make_read_only() -> None:
+def make_read_only() -> None:
     """Make every mount of this namespace read-only. Raise OSError if that fails for the root; other failures are ignored."""
     with open("/proc/self/mountinfo", "rb") as file:
         lines = file.read().decode("utf-8", "surrogateescape").splitlines()
@@ -616,7 +779,7 @@ def _hide_terminals() -> None:
         pass  # none here
 
 
-def _hide_run() -> None:
+def hide_run() -> None:
     """Cover `/run`, where the node's services have their sockets, with an empty file system.
 
     The directory with the DNS resolver's configuration stays visible.
@@ -624,23 +787,25 @@ def _hide_run() -> None:
     if not os.path.isdir("/run"):
         return
     resolver = os.path.dirname(os.path.realpath("/etc/resolv.conf"))
-    kept = os.open(resolver, os.O_PATH | os.O_CLOEXEC) if _is_below(resolver, "/run") else -1
+    kept = os.open(resolver, os.O_PATH | os.O_CLOEXEC) if is_below(resolver, "/run") else -1
     mount("tmpfs", "/run", "tmpfs", NOSUID | NODEV, EMPTY)
     if kept >= 0:
         os.makedirs(resolver, exist_ok=True)
-        _bind(kept, resolver, writable=False)
+        bind(kept, resolver, writable=False)
         os.close(kept)
     mount("", "/run", flags=REMOUNT | BIND | RDONLY | NOSUID | NODEV)
 
 
-def _empty(path: str) -> bool:
+def cover(path: str, options: str = EMPTY) -> bool:
+    """Mount an empty file system over a directory, with these options of tmpfs. Return False if there is none at this path."""
     if not os.path.isdir(path):
         return False
-    mount("tmpfs", path, "tmpfs", NOSUID | NODEV, EMPTY)
+    mount("tmpfs", path, "tmpfs", NOSUID | NODEV, options)
     return True
 
 
-def _bind(descriptor: int, target: str, *, writable: bool) -> None:
+def bind(descriptor: int, target: str, *, writable: bool) -> None:
+    """Mount the directory or file of a descriptor at the path `target`. Raise OSError if the kernel refuses."""
     mount(f"/proc/self/fd/{descriptor}", target, flags=BIND)
     _remount(target, writable=writable)
 
@@ -650,7 +815,8 @@ def _remount(target: str, *, writable: bool) -> None:
     mount("", target, flags=REMOUNT | BIND | flags | (0 if writable else RDONLY))
 
 
-def _is_below(path: str, above: str) -> bool:
+def is_below(path: str, above: str) -> bool:
+    """Return whether a path is that of a directory, or of something in it."""
     return path == above or path.startswith(above.rstrip("/") + "/")
 
 
@@ -662,18 +828,18 @@ def _is_uncovered(path: str, covers: set[int]) -> bool:
 
 
 def _is_temporary(path: str) -> bool:
-    return any(_is_below(path, each) for each in TEMPORARY)
+    return any(is_below(path, each) for each in TEMPORARY)
 
 
 def _outermost(paths: Iterable[str]) -> list[str]:
     found: list[str] = []
     for path in sorted(set(paths)):
-        if not any(_is_below(path, above) for above in found):
+        if not any(is_below(path, above) for above in found):
             found.append(path)
     return found
 
 
-def _first_bar(path: str) -> str | None:
+def first_bar(path: str) -> str | None:
     """Return the uppermost directory above `path` that not every user may pass (its mode lacks x for others); None if there is none."""
     names = path.strip("/").split("/")
     above = ["/" + "/".join(names[:depth]) for depth in range(1, len(names))]

@@ -5,13 +5,14 @@ The transfers are broken off when the job is killed or loses its lease.
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+import os
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, BinaryIO, Literal, TypeAlias, TypeVar
 
 from services.job_agent.payload.shepherd import now
 from wms.bounds import NAME_LENGTH
-from wms.errors import Rejected
+from wms.errors import Rejected, Unavailable
 from wms.ids import AttemptId
 from wms.job.reasons import HOLDING, Code, Reason
 from wms.jobdesc.description import JobDescription
@@ -57,32 +58,38 @@ class FileStaging:
         self.missed: tuple[str, ...] = ()
         """For each optional output that was not sent, a text that says why."""
 
-    async def fetch(self, work: Path) -> None:
-        """Fetch the inputs into the directory `work`.
+    async def fetch(self, incoming: Path) -> None:
+        """Fetch the inputs into the directory `incoming`, which is the agent's.
 
         Raise StoppedError if the attempt must end, Rejected if an input cannot be fetched, OSError if the node's disk fails.
         """
         try:
-            self.fetched = tuple(await self._run(self._stage_in.run(work), self._stage_in.progress))
+            self.fetched = tuple(await self._run(self._stage_in.run(incoming), self._stage_in.progress))
         except LocalDiskError as error:
             raise OSError(str(error)) from None
 
-    async def deliver(self, take: Callable[[list[str]], Mapping[str, Path]]) -> Reason | None:
+    async def deliver(
+        self, take: Callable[[Iterable[str]], Awaitable[Mapping[str, BinaryIO]]]
+    ) -> Reason | None:
         """Send the outputs to their URLs. Return the reason if the attempt has failed by that, else None. Errors are not raised.
 
-        `take` is called in a thread with the names of the outputs. It returns the paths of those that exist, and raises
-        Rejected for a file that must not be sent.
+        `take` is called with the names of the outputs. It returns those that exist, opened, and raises Rejected for a file
+        that must not be sent.
         """
         if not self._names:
             return None
         try:
-            files = await asyncio.to_thread(take, self._names)
-            done = await self._run(self._stage_out.run(files), self._stage_out.progress)
+            files = await take(self._names)
+            with contextlib.ExitStack() as opened:
+                for each in files.values():
+                    opened.enter_context(each)
+                paths = {name: _path_of(each) for name, each in files.items()}
+                done = await self._run(self._stage_out.run(paths), self._stage_out.progress)
         except StoppedError as stopped:
             return stopped.reason
         except Rejected as error:
             return self._stopped() or Reason(Code.OUTPUT_FAILED, str(error))
-        except OSError as error:
+        except (OSError, Unavailable) as error:
             return Reason(Code.AGENT_ERROR, f"the outputs cannot be read: {error}")
         self.delivered, self.missed = done.transferred, done.missed
         return None
@@ -140,6 +147,11 @@ class StoppedError(Exception):
         self.reason = reason
 
 
+def _path_of(file: BinaryIO) -> Path:
+    """Return a path by which this process and its children reach an opened file, whatever becomes of its name."""
+    return Path(f"/proc/{os.getpid()}/fd/{file.fileno()}")
+
+
 async def _cancelled(task: asyncio.Task[Any]) -> None:
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError, Exception):
@@ -175,8 +187,9 @@ def input_fault(error: StoppedError | Rejected) -> Reason:
     """
     if isinstance(error, StoppedError):
         return error.reason
-    code = next((each for each in HOLDING if each == error.code), Code.INPUT_FAILED)
-    return Reason(code, error.message if code in HOLDING else str(error))
+    told = (*HOLDING, Code.DISK_LIMIT)
+    code = next((each for each in told if each == error.code), Code.INPUT_FAILED)
+    return Reason(code, error.message if code in told else str(error))
 
 
 def lease_over(deadline: float | None) -> Reason | None:

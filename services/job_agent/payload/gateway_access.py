@@ -46,7 +46,7 @@ def gateway_of(
     if not config.gateway.url:
         return None
     pilot = config.pilot
-    seconds = pilot.lifetime_seconds + pilot.grace_seconds
+    seconds = pilot.lifetime_seconds + max(pilot.grace_seconds, pilot.stop_seconds)
     return PayloadGateway(
         url=config.gateway.url,
         authorities=config.gateway.authorities,

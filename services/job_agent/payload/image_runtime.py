@@ -36,6 +36,8 @@ _FAULT = re.compile(r"(?:Error:|FATAL:) +(.+)")
 """The line of an error by which Podman, or Apptainer, ends."""
 _UNTOLD = "no logs from conmon"
 """Part of what Podman prints when `runc` did not start a container of a user who is not root. The reason is lost."""
+TEMPORARY: Final = ("/tmp", "/var/tmp")  # noqa: S108 - in the container
+"""Where the payload's scratch directory is mounted in its container, beside its own path."""
 SYSTEM: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib64")
 """The node's directories with programs and libraries."""
 
@@ -52,6 +54,8 @@ class ContainedPayload(msgspec.Struct, frozen=True, kw_only=True):
     has_network: bool = True
     hidden: tuple[str, ...] = ()
     """Directories that are hidden from payloads: no local image may lie in one of them or contain one."""
+    has_gpus: bool = False
+    """Whether the payload has GPUs, which the container must see."""
     directory: Path
     """The directory of the attempt. The payload sees only two of its subdirectories: `cwd` and `scratch` of the order."""
     shm_mb: int = 64
@@ -149,7 +153,17 @@ def places(order: SpawnOrder) -> list[tuple[str, str]]:
     if any(sign in path for path in (order.cwd, order.scratch) for sign in ',:"'):
         raise Rejected("NO_CONTAINER", "the pilot's directory has a comma, colon or quote in its path")
     own = [(path, path) for path in (order.cwd, order.scratch)]
-    return [*own, *((order.scratch, path) for path in ("/tmp", "/var/tmp"))]  # noqa: S108 - in the container
+    return [*own, *((order.scratch, path) for path in TEMPORARY)]
+
+
+def mount_points(*mounted: Path) -> list[str]:
+    """Return the directories that the scratch directory needs, so that those in `mounted` can be mounted at their own paths.
+
+    Podman would make them as a user whose files neither the payload nor its stager can delete.
+    """
+    return [
+        str(each.relative_to(above)) for each in mounted for above in TEMPORARY if each.is_relative_to(above)
+    ]
 
 
 def checked(environment: Mapping[str, str]) -> Mapping[str, str]:

@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from services.job_agent.payload.process_control import Processes
+from wms.dispatch.confinement import SECRETS
 from wms.runtime.machine import look
 from wms.runtime.pilot_config import PilotConfig
 
@@ -22,8 +23,6 @@ Mode = Literal["auto", "required", "none"]
 
 OTHER_USER = "nobody"
 """The user as which isolated payloads run if the pilot itself runs as root."""
-SECRETS = (".ssh", ".gnupg", ".globus", ".aws", ".kube", ".docker", ".arc")
-"""Names of directories in the pilot user's home that hold keys or credentials. Isolated payloads see these directories empty."""
 MIB = 1024 * 1024
 SHM_LEAST, SHM_MOST = 64, 1024
 """The least and the greatest size of each payload's /dev/shm, in MiB. Between them it is a quarter of the memory for each slot."""

@@ -1,5 +1,6 @@
 """The limits of a payload's memory, disk, CPU time and processes. A payload that exceeds one is ended."""
 
+import math
 from typing import Protocol
 
 import msgspec
@@ -11,6 +12,8 @@ KIB, MIB, GIB = 1024, 1024**2, 1024**3
 
 PROCESSES = 1_000
 """The most processes that a payload may have at a time, for each processor that its job requested. Beyond it the payload is ended."""
+OPEN_FILES = 100_000
+"""The most files that a payload's processes may have open, and ranges of memory mapped, for each processor. So they can be counted in time."""
 TASKS_PER_PROCESS = 4
 """The factor from the most processes of a payload to the most processes and threads together. The kernel refuses more, where it can count them."""
 
@@ -21,16 +24,12 @@ CPU_WEIGHT, CPU_WEIGHT_MOST = 100, 10_000
 """The weight of a cgroup for each processor, which is the kernel's usual one for a cgroup, and the greatest weight that it takes."""
 IMAGE_BYTES, IMAGE_TASKS = 128 * MIB, 64
 """What the cgroup of a payload in an image allows beyond its limits, in bytes of memory and in processes and threads: Podman needs some."""
-GRACE_SECONDS = 0.5
-"""Seconds from SIGTERM to SIGKILL when a payload is ended, unless the reason for its end has a time of its own."""
-# A payload that eats memory or disk takes them from its neighbours while it is asked kindly.
-URGENT_GRACE_SECONDS = 0.2
-# One that forks without end starts more while it is asked at all.
-GRACE_BY_REASON = {
-    Code.MEMORY_LIMIT: URGENT_GRACE_SECONDS,
-    Code.DISK_LIMIT: URGENT_GRACE_SECONDS,
-    Code.PROCESS_LIMIT: 0.0,
-}
+GRACE_SECONDS = 30.0
+"""Seconds from SIGTERM to SIGKILL when a payload is ended, unless its job asks for another time. Slurm has the same (KillWait)."""
+GRACE_MOST_SECONDS = 300.0
+"""The longest such time that a job can ask for, unless the pilot's configuration says otherwise."""
+IN_GRACE = 1.25
+"""The factor from what a payload used when its end began to what it may use until then. With more it is killed at once."""
 
 
 class PayloadLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,21 +42,30 @@ class PayloadLimits(msgspec.Struct, frozen=True, kw_only=True):
     """The most bytes of resident memory of all the payload's processes together."""
     disk_bytes: int | None = None
     """The most bytes on disk in the payload's working and scratch directories, including deleted files that are still open."""
+    asks_disk: bool = True
+    """Whether the job asked for that much disk. Otherwise it is the part that the pilot gives to jobs which ask for none."""
     processes: int | None = None
     """The kernel's limit RLIMIT_NPROC. It counts all processes of the same user, not only the payload's."""
     living: int = PROCESSES
     """The most processes of the payload at the same time."""
     file_bytes: int | None = None
     """The kernel's limit RLIMIT_FSIZE: the largest size of one file, in bytes."""
+    grace_seconds: float = GRACE_SECONDS
+    """Seconds from SIGTERM to SIGKILL when the payload is ended."""
     processors: int = 1
     """The processors that a cgroup allows the payload. Without a cgroup nothing limits how many it uses."""
     output_bytes: int = 100 * MIB
-    """The most bytes of all chosen output files together, before they are packed. With more, only the printed output is stored."""
+    """The most bytes of all chosen output files together, before they are packed. With more, the largest are not stored."""
 
     @property
     def tasks(self) -> int:
         """The most processes and threads of the payload at the same time. The kernel refuses more, if it can count them."""
         return self.living * TASKS_PER_PROCESS
+
+    @property
+    def open_files(self) -> int:
+        """The most open files and mapped ranges of memory of all the payload's processes together. With more it is ended."""
+        return self.processors * OPEN_FILES
 
 
 class PayloadUsage(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,21 +75,32 @@ class PayloadUsage(msgspec.Struct, frozen=True, kw_only=True):
     memory_bytes: int = 0
     disk_bytes: int = 0
     processes: int = 0
+    unknown: str = ""
+    """Why it is not known what is on disk: there is more than can be counted in time. Empty: it is known."""
 
 
-def limits_of(description: JobDescription) -> PayloadLimits:
+def limits_of(
+    description: JobDescription, disk_share: int | None = None, grace_most: float = GRACE_MOST_SECONDS
+) -> PayloadLimits:
     """Return the limits of a payload, from what its job description requests.
 
-    Memory is limited to `max_memory_mb`, or to `memory_mb` if that is not given.
+    Memory is limited to `max_memory_mb`, or to `memory_mb` if that is not given. A job that requests no disk may use
+    `disk_share` bytes for each of its processors; None: no limit. `grace_most` is the most seconds from SIGTERM to SIGKILL.
     """
     memory_mb = description.max_memory_mb or description.memory_mb
+    processors = max(1, description.processors)
+    shared = None if disk_share is None else disk_share * processors
     return PayloadLimits(
         cpu_seconds=description.cpu_time,
         wall_seconds=description.wall_time,
         memory_bytes=None if memory_mb is None else memory_mb * MIB,
-        disk_bytes=None if description.disk_mb is None else description.disk_mb * MIB,
-        living=PROCESSES * max(1, description.processors),
-        processors=max(1, description.processors),
+        disk_bytes=shared if description.disk_mb is None else description.disk_mb * MIB,
+        asks_disk=description.disk_mb is not None,
+        grace_seconds=min(
+            GRACE_SECONDS if description.grace_time is None else description.grace_time, grace_most
+        ),
+        living=PROCESSES * processors,
+        processors=processors,
     )
 
 
@@ -107,13 +126,32 @@ class _Kill(Protocol):
     """The type of a function that ends a payload."""
 
     def __call__(self, reason: Reason, *, grace: float) -> None:
-        """Send SIGTERM now and SIGKILL after `grace` seconds. `reason` becomes the reason in the payload's outcome."""
+        """Send SIGTERM now and SIGKILL after at most `grace` seconds. `reason` becomes the reason in the payload's outcome."""
 
 
 def enforce(limits: PayloadLimits, usage: PayloadUsage, kill: _Kill) -> None:
-    """Call `kill` if the usage exceeds a limit. It gets the reason and the seconds from SIGTERM to SIGKILL for that limit."""
+    """Call `kill` if the usage exceeds a limit. It gets the reason and the most seconds from SIGTERM to SIGKILL for that limit."""
     if reason := exceeded_limit(limits, usage):
-        kill(reason, grace=GRACE_BY_REASON.get(reason.code, GRACE_SECONDS))
+        # One that forks without end starts more while it is asked at all.
+        kill(reason, grace=0.0 if reason.code is Code.PROCESS_LIMIT else math.inf)
+
+
+def in_grace(limits: PayloadLimits, usage: PayloadUsage) -> PayloadLimits:
+    """Return the limits of a payload that is being ended and used that much when its end began.
+
+    It may write what it wants to keep, but not go on to take memory or disk from its neighbours. Its CPU time is bounded by
+    the grace.
+    """
+
+    def bound(limit: int | None, used: int) -> int | None:
+        return None if limit is None else int(max(limit, used) * IN_GRACE)
+
+    return msgspec.structs.replace(
+        limits,
+        cpu_seconds=None,
+        memory_bytes=bound(limits.memory_bytes, usage.memory_bytes),
+        disk_bytes=bound(limits.disk_bytes, usage.disk_bytes),
+    )
 
 
 def exceeded_limit(limits: PayloadLimits, usage: PayloadUsage) -> Reason | None:
@@ -128,7 +166,10 @@ def exceeded_limit(limits: PayloadLimits, usage: PayloadUsage) -> Reason | None:
     if limits.memory_bytes is not None and usage.memory_bytes > limits.memory_bytes:
         return Reason(Code.MEMORY_LIMIT, _over(size(usage.memory_bytes), size(limits.memory_bytes), "memory"))
     if limits.disk_bytes is not None and usage.disk_bytes > limits.disk_bytes:
-        return Reason(Code.DISK_LIMIT, _over(size(usage.disk_bytes), size(limits.disk_bytes), "disk"))
+        why = "asked for" if limits.asks_disk else "that a job may use which asks for none"
+        return Reason(Code.DISK_LIMIT, _over(size(usage.disk_bytes), size(limits.disk_bytes), "disk", why))
+    if usage.unknown:
+        return Reason(Code.DISK_LIMIT, f"{usage.unknown}: what they take on disk is not known")
     if limits.cpu_seconds is not None and usage.cpu_seconds > limits.cpu_seconds:
         return Reason(
             Code.CPU_LIMIT, _over(seconds(usage.cpu_seconds), seconds(limits.cpu_seconds), "CPU time")
@@ -174,5 +215,5 @@ def seconds(number: float) -> str:
     return f"{number:.1f} s" if number < 120 else f"{number / 60:.1f} min"
 
 
-def _over(used: str, asked: str, what: str) -> str:
-    return f"used {used} of the {asked} of {what} asked for"
+def _over(used: str, asked: str, what: str, why: str = "asked for") -> str:
+    return f"used {used} of the {asked} of {what} {why}"

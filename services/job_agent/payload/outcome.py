@@ -1,6 +1,5 @@
 """How a payload ended, and the result that the agent reports for it to the job manager."""
 
-import contextlib
 import signal
 import textwrap
 from collections.abc import Collection, Sequence
@@ -9,11 +8,12 @@ from typing import Literal
 import msgspec
 
 from services.job_agent.payload.file_staging import FileStaging
-from services.job_agent.payload.limit_enforcement import PayloadLimits, memory_exhausted
+from services.job_agent.payload.limit_enforcement import PayloadLimits, memory_exhausted, size
 from services.job_agent.payload.output_upload import KeptOutputs
 from services.job_agent.payload.shepherd_messages import ProcessEnd
 from wms.ids import AttemptId
 from wms.job.reasons import HOLDING, Code, Reason
+from wms.job.signal_words import OF_MEMORY, signal_hint, signal_name, signal_of_exit_code
 from wms.jobdesc.description import SandboxRef
 from wms.messages.reports import TRANSFERS_LIMIT, HostTransfer, Result, Usage
 from wms.transfer import UnmatchedFiles
@@ -28,7 +28,7 @@ LEFT_CHARACTERS = 600
 class PayloadOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """How a payload ended: the reason, its exit code or signal, the resources that it used, and its outputs.
 
-    `stdout_tail` and `stderr_tail` are the last characters that it printed.
+    `stdout_tail` and `stderr_tail` are the last characters that it printed. `stdout_from` and `stderr_from` bytes came before them.
     """
 
     reason: Reason
@@ -50,6 +50,8 @@ class PayloadOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """For each optional output that was not sent to its URL, a text that says why."""
     stdout_tail: str = ""
     stderr_tail: str = ""
+    stdout_from: int = 0
+    stderr_from: int = 0
     transfers: tuple[HostTransfer, ...] = ()
     """For each storage host the files moved, their bytes and the seconds that they took."""
 
@@ -58,19 +60,21 @@ def outcome_of(
     ended: ProcessEnd, reason: Reason, usage: Usage, kept: KeptOutputs, staging: FileStaging
 ) -> PayloadOutcome:
     """Return the outcome of a payload whose outputs were kept. `staging` says what became of its files by URL."""
-    harvest = kept.harvest
+    selected = kept.selected
     return PayloadOutcome(
         reason=reason,
         exit_code=ended.exit_code,
         signal=ended.signal,
         usage=usage,
         output=kept.output,
-        unmatched=harvest.selection.unmatched,
-        left=harvest.left,
-        refused=harvest.selection.refused,
+        unmatched=tuple(selected.unmatched),
+        left=selected.left_behind,
+        refused=tuple(selected.refused),
         missed=staging.missed,
-        stdout_tail=harvest.stdout_tail,
-        stderr_tail=harvest.stderr_tail,
+        stdout_tail=kept.stdout.text,
+        stderr_tail=kept.stderr.text,
+        stdout_from=kept.stdout.start,
+        stderr_from=kept.stderr.start,
         transfers=staging.measured,
     )
 
@@ -96,6 +100,8 @@ def result_of(attempt_id: AttemptId, outcome: PayloadOutcome) -> Result:
         output_bytes=outcome.output.size if outcome.output else 0,
         stdout_tail=storable(outcome.stdout_tail[-TAIL_CHARACTERS:]),
         stderr_tail=storable(outcome.stderr_tail[-TAIL_CHARACTERS:]),
+        stdout_from=outcome.stdout_from,
+        stderr_from=outcome.stderr_from,
         began=outcome.began,
         transfers=outcome.transfers[:TRANSFERS_LIMIT],
     )
@@ -112,10 +118,17 @@ def unwatched(error: Exception) -> Reason:
     return Reason(Code.AGENT_ERROR, f"its limits could not be watched: {type(error).__name__}: {error}"[:500])
 
 
-def reason_of_end(ended: ProcessEnd, success_exit_codes: Collection[int], limits: PayloadLimits) -> Reason:
+def reason_of_end(
+    ended: ProcessEnd,
+    success_exit_codes: Collection[int],
+    limits: PayloadLimits,
+    overrun: float = 0.0,
+    peak_bytes: int = 0,
+) -> Reason:
     """Return the reason for the end of a payload that the agent did not stop. Exit codes in `success_exit_codes` count as success.
 
-    `limits` are those of the payload.
+    `limits` are those of the payload. `overrun` is the pilot's wall time in the batch system, in seconds, if it is over; else 0.
+    `peak_bytes` is the most memory that the payload was seen to use.
     """
     if ended.expired:
         return Reason(Code.LEASE_EXPIRED, "stopped by the node, for its lease was not renewed in time")
@@ -123,13 +136,24 @@ def reason_of_end(ended: ProcessEnd, success_exit_codes: Collection[int], limits
         return Reason(
             Code.AGENT_ERROR, "the process that minds this node's payloads died, and the payload with it"
         )
-    if ended.out_of_memory and ended.signal == signal.SIGKILL:
-        return memory_exhausted(limits.memory_bytes)
-    if ended.signal is not None:
-        return Reason(Code.SIGNAL, signal_text(ended.signal))
     if ended.exit_code in success_exit_codes:
         return Reason(Code.DONE)
-    return Reason(Code.EXIT_CODE, f"ended with exit code {ended.exit_code}")
+    number = ended.signal or signal_of_exit_code(ended.exit_code or 0)
+    if ended.out_of_memory and number == signal.SIGKILL:
+        return memory_exhausted(limits.memory_bytes)
+    used = memory_hint(number, peak_bytes, limits.memory_bytes)
+    if ended.signal is not None:
+        return Reason(Code.SIGNAL, signal_text(ended.signal, overrun) + used)
+    of_signal = f", which a shell makes of {signal_name(number)}{signal_hint(number)}{used}" if number else ""
+    return Reason(Code.EXIT_CODE, f"ended with exit code {ended.exit_code}{of_signal}")
+
+
+def memory_hint(number: int, peak_bytes: int, limit: int | None) -> str:
+    """Return how much memory a payload was seen to use that the signal `number` ended, if that signal may come of it."""
+    if number not in OF_MEMORY or not peak_bytes:
+        return ""
+    asked = "" if limit is None else f" of the {size(limit)} asked for"
+    return f"; it was seen to use {size(peak_bytes)} of memory{asked}"
 
 
 def whole_usage(ended: ProcessEnd, seen: Usage, disk: int, *, in_image: bool) -> Usage:
@@ -157,13 +181,15 @@ def whole_usage(ended: ProcessEnd, seen: Usage, disk: int, *, in_image: bool) ->
     )
 
 
-def signal_text(number: int) -> str:
-    """Return a sentence on a payload that was ended by the signal `number`, which the agent did not send."""
-    with contextlib.suppress(ValueError):
-        name = signal.Signals(number).name
-        hint = ": the kernel does that when the node's memory runs out" if number == signal.SIGKILL else ""
-        return f"ended by signal {number} ({name}), which the agent did not send{hint}"
-    return f"ended by signal {number}, which the agent did not send"
+def signal_text(number: int, overrun: float = 0.0) -> str:
+    """Return a sentence on a payload that was ended by the signal `number`, which the agent did not send.
+
+    `overrun` is the pilot's wall time in the batch system, in seconds, if it is over; else 0.
+    """
+    hint = signal_hint(number)
+    if overrun and number in (signal.SIGTERM, signal.SIGKILL, signal.SIGXCPU):
+        hint = f": the batch system's limit of {overrun:,.0f} s for its pilot was over"
+    return f"ended by {signal_name(number)}, which the agent did not send{hint}"
 
 
 def not_begun(attempt_id: AttemptId, reason: Reason) -> Result:

@@ -9,7 +9,7 @@ import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import msgspec
 
@@ -19,6 +19,7 @@ from services.job_agent.payload.output_stream import (
     segment_bytes,
     segment_path,
 )
+from wms.output_text import decoded, is_within_character
 
 COPY_BYTES = 1024 * 1024
 BLOCK = 4_096
@@ -37,6 +38,13 @@ class Chunk(msgspec.Struct, frozen=True, kw_only=True):
     def next_offset(self) -> int:
         """The position after the last byte of `data`, from which the next read goes on."""
         return self.offset + len(self.data)
+
+
+class Tail(NamedTuple):
+    """The end of a payload's output as text, and how many bytes come before it."""
+
+    text: str
+    start: int
 
 
 class _Piece(msgspec.Struct, frozen=True):
@@ -82,9 +90,13 @@ class Captured:
                 data += _read(piece.path, at - piece.start, left)
         return Chunk(data=bytes(data), offset=total if first is None else first, total=total)
 
-    def text(self, limit: int) -> str:
-        """Return the end of the output as text, from its last `limit` bytes. Bytes that are not UTF-8 are replaced."""
-        return self.read(limit).data.decode("utf-8", "replace")[-limit:]
+    def tail(self, limit: int) -> Tail:
+        """Return the end of the output as text, from its last `limit` bytes. Each byte that is not UTF-8 is replaced."""
+        chunk = self.read(limit)
+        cut = 0
+        while chunk.offset and cut < min(3, len(chunk.data)) and is_within_character(chunk.data[cut]):
+            cut += 1
+        return Tail(decoded(chunk.data[cut:], is_end=True)[0], chunk.offset + cut)
 
     def finish(self) -> Path | None:
         """Return the path of one file with the whole output, made after the payload's end. None if there is no output.

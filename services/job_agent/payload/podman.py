@@ -8,6 +8,7 @@ from typing import Final
 
 import structlog
 
+from services.job_agent.payload.container import files_of_payload
 from services.job_agent.payload.image_runtime import (
     PID_FILE,
     ContainedPayload,
@@ -20,6 +21,7 @@ from services.job_agent.payload.image_runtime import (
 )
 from services.job_agent.payload.isolation import payload_owner
 from services.job_agent.payload.local_image import ImageKind, image_path, kind_of
+from services.job_agent.payload.process_control import FILES
 from services.job_agent.payload.shepherd_messages import SpawnOrder
 from wms.errors import Rejected
 
@@ -62,6 +64,8 @@ class Podman(ImageRuntime):
             "--pull=missing",
             f"--network={'host' if payload.has_network else 'none'}",
             f"--shm-size={payload.shm_mb}m",
+            # By the node's list for containers (CDI), which `nvidia-ctk` makes; the payload's variable names its own of them.
+            *(["--device=nvidia.com/gpu=all"] if payload.has_gpus else []),
             *_mounts(order),
             f"--workdir={order.cwd}",
             *(["--interactive"] if order.stdin else []),
@@ -93,7 +97,7 @@ class Podman(ImageRuntime):
 
     def _base(self) -> list[str]:
         owner = payload_owner()
-        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        soft, hard = files_of_payload(FILES, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
         most = min(PROCESSES_MOST, *(each for each in resource.getrlimit(resource.RLIMIT_NPROC) if each > 0))
         return [
             *self._program(),

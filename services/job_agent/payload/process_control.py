@@ -5,6 +5,7 @@ inherit). Their ends are reported as `lost`. The next start of a payload starts 
 """
 
 import asyncio
+import math
 import resource
 import secrets
 import signal
@@ -17,6 +18,7 @@ from typing import Self, TypeVar, cast
 
 import msgspec
 
+import wms
 from services.job_agent.payload import cgroup, orphans, shepherd
 from services.job_agent.payload.shepherd_messages import (
     Contained,
@@ -43,7 +45,8 @@ SPAWN_SECONDS = 20.0
 It must also make the first container within that time; after it, payloads run without isolation, or none runs if they must be
 isolated.
 """
-
+FILES = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+"""The limit of open files with which the agent was started, and so are payloads."""
 
 T = TypeVar("T")
 
@@ -74,29 +77,30 @@ class Process:
         """The file to which Podman writes the pid of the first process in the image's container; empty if there is none."""
         self.cgroup = ""
         """The directory of the payload's cgroup, which all its processes are in; empty if it has none."""
+        self.scratch = ""
+        """The payload's directory for scratch files, which is on a disk."""
         self.stray_seconds = 0.0
         """CPU seconds of ended descendants that their parents did not wait for. No living process of the payload includes them."""
         loop = asyncio.get_running_loop()
         self.started: asyncio.Future[None] = loop.create_future()
         self.ended: asyncio.Future[ProcessEnd] = loop.create_future()
-        self.killing = False
+        self._ends_at = math.inf
         self._identity = identity
         self._link = link
 
-    def signal(self, number: int) -> None:
-        """Send the signal `number` to the payload's process group. It is not sent if the payload has ended."""
-        self._link.send({"op": "signal", "id": self._identity, "signal": number})
+    def end(self, grace: float = 0.0) -> None:
+        """Order the shepherd to end the process and all its descendants: SIGTERM now, SIGKILL after `grace` seconds. Return at once.
 
-    def kill(self) -> None:
-        """Order the shepherd to kill the process and all its descendants. Return at once; `ended` is done when they have ended.
-
-        If that does not happen within INSIST_SECONDS, the agent kills them itself.
+        `ended` is done when all have ended. A later call can only hasten that. If it does not happen within INSIST_SECONDS
+        after the grace, the agent kills them itself.
         """
-        if self.killing or self.ended.done():
+        loop = asyncio.get_running_loop()
+        ends_at = loop.time() + grace
+        if self.ended.done() or self._ends_at <= ends_at:
             return
-        self.killing = True
-        self._link.send({"op": "kill", "id": self._identity})
-        asyncio.get_running_loop().call_later(INSIST_SECONDS, self._insist)
+        self._ends_at = ends_at
+        self._link.send({"op": "end", "id": self._identity, "grace": grace})
+        loop.call_later(grace + INSIST_SECONDS, self._insist)
 
     def live_until(self, boot_seconds: float | None) -> None:
         """Set the time at which the shepherd kills the payload, in seconds since boot as `shepherd.now` returns them. None: never.
@@ -128,11 +132,13 @@ class Process:
 class _Link(asyncio.Protocol):
     """The agent's socket to one shepherd, and the payload processes that this shepherd runs.
 
-    `program` is the shepherd's process. The marks of its payloads are counted down from `first_mark`.
+    `program` is the shepherd's process. The marks of its payloads are counted down from `first_mark`. Sockets for stagers are
+    sent over `stagers`.
     """
 
-    def __init__(self, program: "subprocess.Popen[bytes]", first_mark: int) -> None:
+    def __init__(self, program: "subprocess.Popen[bytes]", first_mark: int, stagers: socket.socket) -> None:
         self._program = program
+        self._stagers = stagers
         self._mark = first_mark
         self._transport: asyncio.WriteTransport | None = None
         self._incoming = b""
@@ -160,6 +166,15 @@ class _Link(asyncio.Protocol):
         # A shepherd that is gone needs no orders. Writing to a closed transport raises in uvloop, and not in asyncio.
         if self._transport is not None and not self._transport.is_closing():
             self._transport.write(encoded(order))
+
+    def send_stager(self, link: socket.socket) -> None:
+        """Send a socket for the stager that is ordered next. Raise Unavailable if the shepherd is gone or does not take it."""
+        try:
+            socket.send_fds(self._stagers, [b"."], [link.fileno()])
+        except OSError as error:
+            raise Unavailable(
+                f"the process that minds this node's payloads takes no orders: {error}"
+            ) from None
 
     def stop(self) -> None:
         """Close the socket. The shepherd then kills its payloads and ends."""
@@ -220,6 +235,7 @@ class _Link(asyncio.Protocol):
             _fail(process.started, Unavailable("the process that minds this node's payloads died"))
             _settle(process.ended, ProcessEnd(signal=signal.SIGKILL, lost=True, stuck=stuck))
         self._processes.clear()
+        self._stagers.close()
         _settle(self.contained, Contained("the process that minds this node's payloads died"))
         _settle(self.gone, None)
 
@@ -251,8 +267,10 @@ class Processes:
         """Why payloads cannot run without a network; empty if they can."""
         self._link: _Link | None = None
         self._starting = asyncio.Lock()
+        self._is_over = False
 
     async def __aenter__(self) -> Self:
+        self._is_over = False
         shepherd.prctl(shepherd.PR_SET_CHILD_SUBREAPER, 1)
         await self._linked()
         return self
@@ -260,6 +278,7 @@ class Processes:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._is_over = True
         if self._link is not None:
             self._link.stop()
             await self._link.gone
@@ -269,22 +288,24 @@ class Processes:
         """The process id of the present or last shepherd. None before the first one."""
         return self._link._program.pid if self._link else None  # noqa: SLF001 - the same module's
 
-    async def spawn(self, order: SpawnOrder) -> Process:
+    async def spawn(self, order: SpawnOrder, stager: socket.socket | None = None) -> Process:
         """Start a payload's process as ordered, and return it once its program runs.
 
-        Raise NotStarted with the reason if the job is at fault. Raise Unavailable if the node is, or if it takes longer than
-        SPAWN_SECONDS.
+        `stager` is the socket for a stager, if one is ordered. Raise NotStarted with the reason if the job is at fault. Raise
+        Unavailable if the node is, or if it takes longer than SPAWN_SECONDS.
         """
         link = await self._linked()
+        if stager is not None:
+            link.send_stager(stager)
         identity, process = link.new_process()
         process.has_image, process.pid_file = order.has_image, order.pid_file
-        process.cgroup = order.cgroup
+        process.cgroup, process.scratch = order.cgroup, order.scratch
         link.send({"op": "spawn", "id": identity, "mark": process.mark, **msgspec.structs.asdict(order)})
         try:
             async with asyncio.timeout(SPAWN_SECONDS):
                 await asyncio.shield(process.started)
         except asyncio.CancelledError:
-            process.kill()
+            process.end()
             raise
         except TimeoutError:
             link.kill()
@@ -293,6 +314,8 @@ class Processes:
 
     async def _linked(self) -> _Link:
         async with self._starting:
+            if self._is_over:
+                raise Unavailable("the agent ends")
             if self._link is None or not self._link.usable:
                 if self._link is not None:
                     await self._link.gone
@@ -323,26 +346,32 @@ class Processes:
 
 async def _start() -> _Link:
     ours, theirs = socket.socketpair()
+    stagers, taken = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
         mark = _first_mark()
-        with theirs, Threads(1, "shepherd") as thread:
-            program = await thread.run(_launched, theirs.fileno(), mark)
-        ours.setblocking(False)
+        with theirs, taken, Threads(1, "shepherd") as thread:
+            program = await thread.run(_launched, theirs.fileno(), mark, taken.fileno())
+        for each in (ours, stagers):
+            each.setblocking(False)
         _, link = await asyncio.get_running_loop().create_unix_connection(
-            lambda: _Link(program, mark), sock=ours
+            lambda: _Link(program, mark, stagers), sock=ours
         )
     except OSError as error:
         ours.close()
+        stagers.close()
         raise Unavailable(f"the shepherd of payloads cannot be started: {error}") from error
     return link
 
 
-def _launched(descriptor: int, mark: int) -> "subprocess.Popen[bytes]":
+def _launched(descriptor: int, mark: int, stagers: int) -> "subprocess.Popen[bytes]":
     # In a session of its own, so that a terminal's Ctrl-C is the agent's to handle; with no environment, since payloads
     # can read that of any process of their user.
+    arguments = (Path(shepherd.__file__), descriptor, mark, stagers, Path(wms.__file__).parent, FILES)
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # to send to stagers: see container.FILES_MOST
     return subprocess.Popen(
-        [sys.executable, "-I", "-S", "-E", str(Path(shepherd.__file__)), str(descriptor), str(mark)],
-        pass_fds=(descriptor,),
+        [sys.executable, "-I", "-S", "-E", *map(str, arguments)],
+        pass_fds=(descriptor, stagers),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         env={},

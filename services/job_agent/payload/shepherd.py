@@ -1,14 +1,16 @@
 """The shepherd: a small process beside a job agent that starts payloads and ends all their processes.
 
-It is run as a program, `python -I -S -E shepherd.py FD MARK`, and imports only quick parts of the standard library, so that
-it starts in milliseconds. FD is a stream socket to the agent. Both send JSON, one object on each line:
+It is run as a program, `python -I -S -E shepherd.py FD MARK STAGERS WMS FILES`, and imports only quick parts of the standard library,
+so that it starts in milliseconds. FD is a stream socket to the agent. STAGERS is one over which the agent sends the sockets
+for stagers (see stager.py), each before its order; WMS is the directory of the package `wms`. FILES is the
+limit of open files that payloads inherit. Both send JSON, one object on each
+line:
 
     {"op": "spawn", "id", "argv", "cwd", "env", "stdout", "stderr",
      "stdout_capture", "stderr_capture", "mark", "umask", "rlimits", "deadline", "has_image", "has_network",
-     "cgroup", "cgroup_limits"}
+     "cgroup", "cgroup_limits", "is_stager", "disk_bytes", "given", "cpus"}
     {"op": "contain", "settings"}               run what is spawned from now on in containers (see container.py)
-    {"op": "signal", "id", "signal"}            to the payload's process group
-    {"op": "kill", "id"}                        SIGKILL to all of it
+    {"op": "end", "id", "grace"}                SIGTERM to all of it now, SIGKILL after `grace` seconds; 0: SIGKILL at once
     {"op": "deadline", "id", "at"}              kill it at this time of CLOCK_BOOTTIME unless changed later; null: never
     {"op": "ping", "id"}                        answer, as a sign of life
     {"is": "pong", "id"}
@@ -17,7 +19,7 @@ it starts in milliseconds. FD is a stream socket to the agent. Both send JSON, o
     {"is": "failed_to_start", "id", "error", "fault": "job" or "node"}
     {"is": "stray", "id", "user_seconds", "system_seconds"}    a descendant that its own parent did not wait for ended
     {"is": "exited", "id", "exit_code" or "signal", "wall_seconds", "user_seconds", "system_seconds",
-     "max_rss_bytes", "expired", "stuck", "out_of_memory"}
+     "max_rss_bytes", "expired", "stuck", "out_of_memory", "is_untouched", "is_free"}
 
 How every descendant is found. A payload's processes may leave its group and session, lose their parent and change their
 environment. But they do not lose a resource limit by accident. So each payload gets a hard RLIMIT_RTTIME of its own, a
@@ -34,13 +36,16 @@ The shepherd is a child subreaper: a process that loses its parent becomes its c
 main process has ended and the shepherd has no other children than main processes. Otherwise /proc is searched. A child without
 the mark of a payload hides on purpose, and is killed at the next end of a payload.
 
+How a payload is ended. There is one order for it. All its processes get SIGTERM, and what is left of them SIGKILL when the grace
+is over. A shell that a program was started by dies at once, so the end of the main process does not shorten the grace of others.
+
 What happens if a process ends or hangs. If the agent ends, the socket closes, and the shepherd kills all payloads and ends. If
 the shepherd ends, its *guard* kills all processes with one of its marks, and so does the agent. The guard is a fork of the
 shepherd that only waits for that. If the agent hangs, payloads are killed at their deadlines. If the guard ends, the shepherd
 starts another.
 
 Longer than 400 lines, because it is one event loop, and is run by its path, with neither packages nor site directories. Of
-the files beside it, it loads each when a payload needs it: container.py, cgroup.py, output_stream.py.
+the files beside it, it loads each when a payload needs it: container.py, seccomp.py, cgroup.py, output_stream.py, stager.py.
 """
 
 # pathlib and contextlib would double the time to start.
@@ -63,7 +68,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container
+    from collections.abc import Callable, Container, Iterable
     from typing import Any, NoReturn
 
     from services.job_agent.payload.output_stream import OutputStream
@@ -77,7 +82,15 @@ MARKS = 1 << 40
 
 Other shepherds on the machine have other first marks.
 """
-NODE_FAULTS = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EPIPE, errno.ECONNRESET)
+NODE_FAULTS = (
+    errno.EAGAIN,
+    errno.ENOMEM,
+    errno.EMFILE,
+    errno.ENFILE,
+    errno.EPIPE,
+    errno.ECONNRESET,
+    errno.ETOOMANYREFS,
+)
 # What overflows is read, or the payload would stand still, but no faster than 64 MiB a second.
 OVERFLOW_BURST = 4 * 1024 * 1024
 OVERFLOW_PAUSE = 1 / 16
@@ -192,8 +205,14 @@ class Charge:
         self.expired = False
         self.cgroup = ""
         """The directory of the payload's cgroup; empty if it has none. It is removed when the payload's end is reported."""
+        self.order: dict[str, Any] = {}
         self.cell: Cell | None = None
-        self.killed = False
+        self.is_untouched = False
+        """Whether the payload left its directories as they were made."""
+        self.is_free = False
+        """Whether no process has its directories open any more."""
+        self.ends_at: float | None = None
+        """When it gets SIGKILL, in seconds since boot. None: nobody ordered its end."""
         self.ended: int | None = None
         self.ended_at = 0.0
         self.pause = SETTLE_FIRST
@@ -224,11 +243,14 @@ class Cell:
 class Shepherd:
     """The event loop of the shepherd, the process beside an agent that starts payloads and ends all their processes.
 
-    `agent` is the socket to the agent. `first_mark` is the resource limit from which marks of payloads are counted down.
+    `agent` is the socket to the agent. `first_mark` is the resource limit from which marks of payloads are counted down. Over
+    `stagers` come the sockets for stagers; `package` is the directory of the package `wms`, whose modules they run.
     """
 
-    def __init__(self, agent: socket.socket, first_mark: int) -> None:
+    def __init__(self, agent: socket.socket, first_mark: int, stagers: socket.socket, package: str) -> None:
         self._agent = agent
+        self._stagers = stagers
+        self._package = package
         self._first_mark = first_mark
         self._poll = select.epoll()
         self._ready: dict[int, Callable[[], object]] = {}
@@ -361,10 +383,8 @@ class Shepherd:
         charge = self._charges.get(order["id"])
         if charge is None:
             return
-        if order["op"] == "signal":
-            self._signal(charge, order["signal"])
-        elif order["op"] == "kill":
-            self._kill(charge)
+        if order["op"] == "end":
+            self._end(charge, order["grace"])
         elif order["op"] == "deadline":
             self._set_deadline(charge, order["at"])
 
@@ -402,7 +422,33 @@ class Shepherd:
     # --- starting ---
 
     def _spawn(self, order: dict[str, Any]) -> None:
-        identity = order["id"]
+        link = None
+        try:
+            link = self._stager_link() if order["is_stager"] else None
+            self._try_spawn(order["id"], order, link)
+        except Exception as error:  # noqa: BLE001 - one order's fault: the shepherd's end would be that of all
+            text, fault = _fault(error, order)
+            self._tell("failed_to_start", order["id"], error=text, fault=fault)
+        finally:
+            if link is not None:
+                link.close()
+
+    def _stager_link(self) -> socket.socket:
+        """Return the socket for the stager that is ordered next. Raise OSError if this process can open no more files."""
+        _, found, _, _ = socket.recv_fds(self._stagers, 1, 1)
+        if not found:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        link = socket.socket(fileno=found[0])
+        self._stager()
+        return link
+
+    def _stager(self) -> Any:
+        """Return the module of stagers. What it needs is read here: the directories may be hidden in containers."""
+        module = _beside("stager")
+        module.read_sources(self._package)
+        return module
+
+    def _try_spawn(self, identity: int, order: dict[str, Any], link: socket.socket | None) -> None:
         if self._closing or identity in self._charges:
             error = "the agent is ending" if self._closing else "started already"
             self._tell("failed_to_start", identity, error=error, fault="node")
@@ -410,12 +456,7 @@ class Shepherd:
         if order["deadline"] is not None and order["deadline"] <= now():
             self._tell("failed_to_start", identity, error="its time is over", fault="node")
             return
-        try:
-            charge = self._placed(order)
-        except Exception as error:  # noqa: BLE001 - one order's fault: the shepherd's end would be that of all
-            text, fault = _fault(error, order)
-            self._tell("failed_to_start", identity, error=text, fault=fault)
-            return
+        charge = self._placed(order, link)
         self._charges[identity] = self._marks[charge.mark] = charge
         self._set_deadline(charge, order["deadline"])
         for stream in charge.streams:
@@ -424,24 +465,27 @@ class Shepherd:
             self._mains[charge.pid] = charge
             self._tell("started", identity, pid=charge.pid, container=0)
 
-    def _placed(self, order: dict[str, Any]) -> Charge:
-        """Start a payload, or send its order to a container, and return its record. Its cgroup is made before, if it is to have one."""
+    def _placed(self, order: dict[str, Any], link: socket.socket | None) -> Charge:
+        """Start a payload, or send its order to a container, and return its record. Its cgroup is made before, if it is to have one.
+
+        `link` is the socket for a stager; None: the order is that of a payload.
+        """
         is_bare = self._containing is None or order["has_image"]
         if is_bare and not order["has_network"]:
             raise SetupError("its network cannot be taken away: payloads are not isolated here")
         if order["cgroup"]:
             _make_cgroup(order["cgroup"], order["cgroup_limits"])
         try:
-            charge = self._start(order) if is_bare else self._enclosed(order)
+            charge = self._start(order, link) if is_bare else self._enclosed(order, link)
         except BaseException:
             _remove_cgroup(order["cgroup"])
             raise
-        charge.cgroup = order["cgroup"]
+        charge.cgroup, charge.order = order["cgroup"], order
         return charge
 
-    def _start(self, order: dict[str, Any]) -> Charge:
+    def _start(self, order: dict[str, Any], link: socket.socket | None) -> Charge:
         began_at = now()
-        pid, streams = _with_streams(order, lambda *writing: _spawned(order, *writing))
+        pid, streams = _with_streams(order, link, lambda *writing: _spawned(order, *writing))
         return Charge(order["id"], pid, order["mark"], began_at, streams)
 
     # --- containers ---
@@ -462,14 +506,15 @@ class Shepherd:
         assert self._containing is not None
         _beside("cgroup")  # a container may not see this directory
         settings = {**self._containing, "tries_network": tries_network}
-        cell = Cell(*_beside("container").start(settings, _spawned, _fault))
+        refuse, untouched = _beside("seccomp").refuse, self._stager().is_untouched
+        cell = Cell(*_beside("container").start(settings, _spawned, _fault, refuse, untouched))
         self._cells[cell.pid] = cell
         self._register(cell.link.fileno(), lambda: self._hear(cell))
         return cell
 
-    def _enclosed(self, order: dict[str, Any]) -> Charge:
+    def _enclosed(self, order: dict[str, Any], link: socket.socket | None) -> Charge:
         began_at = now()
-        cell, streams = _with_streams(order, lambda *writing: self._handed(order, *writing))
+        cell, streams = _with_streams(order, link, lambda *writing: self._handed(order, *writing))
         charge = cell.charge = Charge(order["id"], 0, order["mark"], began_at, streams)
         charge.cell = cell
         return charge
@@ -480,15 +525,17 @@ class Shepherd:
         `outputs` are the write ends of the pipes for its output. Raise OSError if the kernel refuses a new container.
         """
         while self._idle:
-            cell = self._idle.pop(0)  # the one that has had most time to leave its last payload
+            cell = self._idle[0]  # the one that has had most time to leave its last payload
             try:
                 _beside("container").send(cell.link, order, *outputs)
             except (BrokenPipeError, ConnectionResetError):
-                continue  # it ended; that is yet to be heard
-            return cell
+                del self._idle[0]  # it ended; that is yet to be heard
+                continue
+            return self._idle.pop(0)
         cell = self._new_cell()
+        self._idle.append(cell)
         _beside("container").send(cell.link, order, *outputs)
-        return cell
+        return self._idle.pop(0)
 
     def _hear(self, cell: Cell) -> bool:
         """Process the next message of a container, or its end. Return False if there is no message yet, else True."""
@@ -517,7 +564,7 @@ class Shepherd:
         if told["is"] == "started":
             charge.pid = pid
             self._tell("started", charge.identity, pid=pid, container=cell.pid)
-            if charge.killed or self._closing:
+            if charge.ends_at is not None or self._closing:
                 self._kill(charge)
         elif told["is"] == "failed_to_start":
             self._leave(cell)
@@ -532,7 +579,12 @@ class Shepherd:
             self._note_end(charge, told)
             charge.user_seconds, charge.system_seconds = told["user_seconds"], told["system_seconds"]
             charge.max_rss_bytes = told["max_rss_bytes"]
-            self._leave(cell)
+            charge.is_untouched, charge.is_free = told["is_untouched"], told["is_free"]
+            if told["is_changed"]:
+                cell.charge = None
+                self._dismiss(cell, "its limits were changed")
+            else:
+                self._leave(cell)
             self._finish(charge, told["status"], 0)
 
     def _note_end(self, charge: Charge, told: dict[str, Any]) -> None:
@@ -619,15 +671,37 @@ class Shepherd:
 
     # --- stopping ---
 
-    def _signal(self, charge: Charge, number: int) -> None:
-        if charge.ended is None and _is_there(charge):
+    def _end(self, charge: Charge, grace: float) -> None:
+        """Send SIGTERM to all processes of a payload, and SIGKILL after `grace` seconds. A later order can only hasten that."""
+        first, at = charge.ends_at is None, now() + grace
+        if charge.ends_at is not None and charge.ends_at <= at:
+            return
+        self._end_by(charge, at)
+        if grace <= 0:
+            self._kill(charge)
+            return
+        self._at(at, self._strike, charge)
+        if first:
+            self._terminate(charge)
+
+    def _end_by(self, charge: Charge, at: float) -> None:
+        """Set when a payload gets SIGKILL, and tell its container, which has to know that when the main process ends."""
+        charge.ends_at = at
+        if charge.cell is not None:
             try:
-                os.killpg(charge.pid, number)
-            except (ProcessLookupError, PermissionError):
+                _beside("container").send_end(charge.cell.link, charge.mark, at)
+            except OSError:  # it ended, or does not listen: the agent insists
                 pass
 
+    def _terminate(self, charge: Charge) -> None:
+        for pid, _ in marked({charge.mark}):
+            send_signal(pid, signal.SIGTERM)
+        if charge.order["pid_file"] and _is_deaf(charge.order["pid_file"]):
+            self._kill(charge)
+
     def _kill(self, charge: Charge) -> None:
-        charge.killed = True
+        if charge.ends_at is None or charge.ends_at > now():
+            self._end_by(charge, now())
         _kill_cgroup(charge)
         if charge.ended is None and _is_there(charge):
             send_signal(charge.pid, signal.SIGKILL)  # a container then ends all the rest
@@ -638,11 +712,15 @@ class Shepherd:
     def _set_deadline(self, charge: Charge, at: float | None) -> None:
         charge.deadline = at
         if at is not None:
-            self._at(at, self._expire, charge)
+            self._at(at, self._strike, charge)
 
-    def _expire(self, charge: Charge) -> None:
-        if charge.ended is None and charge.deadline is not None and charge.deadline <= now():
-            charge.expired = True
+    def _strike(self, charge: Charge) -> None:
+        """Kill a payload if its lease has ended, or its grace."""
+        if self._charges.get(charge.identity) is not charge:
+            return
+        expired = charge.deadline is not None and charge.deadline <= now()
+        charge.expired = charge.expired or (expired and charge.ended is None)
+        if expired or (charge.ends_at is not None and charge.ends_at <= now()):
             self._kill(charge)
 
     # --- ends ---
@@ -681,17 +759,19 @@ class Shepherd:
     def _settle(self, charge: Charge) -> None:
         """Report the end of a payload whose main process has ended, once its other processes are gone.
 
-        Until then these are sent SIGKILL again and again. After SETTLE_GIVE_UP seconds the end is reported with the number of
-        those left.
+        Until then these are sent SIGKILL again and again, from the end of their grace on. After SETTLE_GIVE_UP seconds more the
+        end is reported with the number of those left.
         """
         left = self._remains(charge)
-        stuck = bool(left) and now() - charge.ended_at > SETTLE_GIVE_UP
+        since = max(charge.ended_at, charge.ends_at or 0.0)
+        stuck = bool(left) and now() - since > SETTLE_GIVE_UP
         if charge.ended is not None and (not left or stuck):
             self._finish(charge, charge.ended, len(left))
             return
-        _kill_cgroup(charge)
-        for pid in left:
-            send_signal(pid, signal.SIGKILL)
+        if now() >= since:
+            _kill_cgroup(charge)
+            for pid in left:
+                send_signal(pid, signal.SIGKILL)
         self._at(now() + charge.pause, self._settle_again, charge)
         charge.pause = min(charge.pause * 2, SETTLE_LONGEST)
 
@@ -721,6 +801,13 @@ class Shepherd:
     def _finish(self, charge: Charge, ended: int, stuck: int) -> None:
         out_of_memory = _count_cgroup(charge)
         self._forget_charge(charge)
+        if (
+            charge.cell is None
+            and not stuck
+            and not charge.order["is_stager"]
+            and not charge.order["has_image"]
+        ):
+            charge.is_untouched, charge.is_free = self._stager().is_untouched(charge.order), True
         by_signal = os.WIFSIGNALED(ended)
         self._tell(
             "exited",
@@ -734,6 +821,8 @@ class Shepherd:
             expired=charge.expired,
             stuck=stuck,
             out_of_memory=out_of_memory,
+            is_untouched=charge.is_untouched,
+            is_free=charge.is_free,
         )
 
 
@@ -765,8 +854,33 @@ def _is_there(charge: Charge) -> bool:
         return False
 
 
-def _with_streams(order: dict[str, Any], spawn: Callable[[int, int], Any]) -> tuple[Any, list[OutputStream]]:
-    """Make two pipes for a payload's output and call `spawn` with their write ends. Return its result and the streams that read them."""
+def _is_deaf(pid_file: str) -> bool:
+    """Return whether SIGTERM cannot end what runs in an image's container: one process, the first there, that does not catch it.
+
+    The kernel gives the first process of a container only the signals that it catches.
+    """
+    try:
+        with open(pid_file, "rb") as file:
+            pid = int(file.read())
+        with open(f"/proc/{pid}/task/{pid}/children", "rb") as file:
+            if file.read():
+                return False
+        with open(f"/proc/{pid}/status", "rb") as file:
+            caught = next(line for line in file if line.startswith(b"SigCgt:"))
+        return not int(caught.split()[1], 16) >> (signal.SIGTERM - 1) & 1
+    except (OSError, ValueError, StopIteration):
+        return False
+
+
+def _with_streams(
+    order: dict[str, Any], link: socket.socket | None, spawn: Callable[[int, int], Any]
+) -> tuple[Any, list[OutputStream]]:
+    """Make two pipes for a payload's output and call `spawn` with their write ends. Return its result and the streams that read them.
+
+    A stager has no output: `spawn` is called with the descriptor of its socket `link`, twice.
+    """
+    if link is not None:
+        return spawn(link.fileno(), link.fileno()), []
     reading: list[int] = []
     writing: list[int] = []
     try:
@@ -835,17 +949,39 @@ def _spawned(order: dict[str, Any], stdout: int, stderr: int, owner: Any = None)
     os.chdir(order["cwd"])
     if order["umask"] != UMASK:
         os.umask(order["umask"])
+    own = os.sched_getaffinity(0) if order.get("cpus") else None
     try:
+        if own is not None:
+            _bind(order["cpus"])
         _bear(order["mark"])
-        if order["rlimits"] or order["cgroup"] or not order["has_network"]:
+        if order.get("given"):
+            _give(order, owner)
+        if order.get("is_stager"):
+            _beside("stager").load()
+        if order.get("is_stager") or order["rlimits"] or order["cgroup"] or not order["has_network"]:
             return _forked(order, stdout, stderr, owner)
         if owner is None:
             return _launched(order, stdout, stderr)
         return int(owner.lend(lambda: _launched(order, stdout, stderr)))
     finally:
+        if own is not None:
+            _bind(own)
         _bear(order["mark"] - 1)
         os.umask(UMASK)
         os.chdir("/")
+
+
+def _give(order: dict[str, Any], owner: Any) -> None:
+    """Write the files that a payload is given, as the user as whom it runs."""
+
+    def write() -> int:
+        _beside("stager").give(order["scratch"], order["given"])
+        return 0
+
+    try:
+        write() if owner is None else owner.lend(write)
+    except OSError as error:
+        raise SetupError(f"its files cannot be written: {error}") from error
 
 
 def _launched(order: dict[str, Any], stdout: int, stderr: int) -> int:
@@ -863,6 +999,14 @@ def _file_actions(order: dict[str, Any], stdout: int, stderr: int) -> list[tuple
     if order.get("stdin"):
         actions.append((os.POSIX_SPAWN_OPEN, 0, order["stdin"], os.O_RDONLY | os.O_NOCTTY, 0))
     return actions
+
+
+def _bind(cpus: Iterable[int]) -> None:
+    """Bind this process, and what it starts from now on, to these processors, unless they are no longer the pilot's."""
+    try:
+        os.sched_setaffinity(0, cpus)
+    except OSError:
+        pass
 
 
 def _bear(mark: int) -> None:
@@ -915,12 +1059,17 @@ def _become(order: dict[str, Any], outputs: tuple[int, int], failures: int, owne
         if owner is not None:
             owner.take()
         os.setsid()
-        for number, descriptor in enumerate(outputs, 1):
+        for number, descriptor in enumerate([] if order.get("is_stager") else outputs, 1):
             os.dup2(descriptor, number)
         if order.get("stdin"):
             os.dup2(os.open(order["stdin"], os.O_RDONLY | os.O_NOCTTY), 0)
         for name, value in order["rlimits"].items():
             _limit(name, value)
+        if order.get("refuses_clone3"):
+            _beside("seccomp").refuse(clone3=True)
+        if order.get("is_stager"):
+            os.close(failures)
+            _beside("stager").be_stager(order, outputs[0])
         os.execve(_program(order["argv"][0], order["env"]), order["argv"], order["env"])  # noqa: S606 - a user's program, as he asked for it
     except BaseException as error:  # noqa: BLE001 - a process of its own: it writes why, and ends
         failure = [isinstance(error, SetupError), getattr(error, "errno", None), str(error)]
@@ -1007,10 +1156,11 @@ def _kill_off(marks: range) -> None:
 
 
 def _lives(pid: int) -> bool:
-    """Return whether a process exists and is not a zombie."""
+    """Return whether a process exists and is not a zombie. One whose first thread has ended, and no other, lives."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()[0] != b"Z"
+            fields = file.read().rpartition(b")")[2].split()
+            return fields[0] != b"Z" or int(fields[17]) > 1
     except OSError:
         return False
 
@@ -1045,9 +1195,13 @@ def _explained(error: BaseException, order: dict[str, Any]) -> str:
     return f"{program!r} cannot be started: {texts.get(error.errno or 0, str(error.strerror))}"
 
 
-def _inherit() -> None:
-    """Set the attributes of the shepherd that payloads inherit: umask, no core files, default signals, and a higher OOM score."""
+def _inherit(files: int) -> None:
+    """Set the attributes of the shepherd that payloads inherit: umask, no core files, default signals, and a higher OOM score.
+
+    `files` is the limit of open files, which each may raise to the hard one.
+    """
     os.umask(UMASK)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
@@ -1063,16 +1217,18 @@ def _inherit() -> None:
 
 
 def main() -> None:
-    """Run the shepherd until it ends. The command line gives the descriptor of the socket to the agent, and the first mark."""
+    """Run the shepherd until it ends. The module says what the command line gives."""
     agent = socket.socket(fileno=int(sys.argv[1]))
     agent.set_inheritable(False)
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     _prctl(PR_SET_NAME, b"wms-shepherd", 0, 0, 0)
-    _inherit()
+    _inherit(int(sys.argv[5]))
     # Collecting would copy every page after every fork, and nothing here is circular for long.
     gc.freeze()
     gc.disable()
-    Shepherd(agent, int(sys.argv[2])).run()
+    stagers = socket.socket(fileno=int(sys.argv[3]))
+    stagers.set_inheritable(False)
+    Shepherd(agent, int(sys.argv[2]), stagers, sys.argv[4]).run()
 
 
 if __name__ == "__main__":

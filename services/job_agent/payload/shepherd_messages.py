@@ -38,6 +38,16 @@ class SpawnOrder(msgspec.Struct, frozen=True, kw_only=True):
     """The limits of the payload's cgroup, as texts by the names of the kernel's files, such as `memory.max`."""
     pid_file: str = ""
     """The file to which Podman writes the pid of the first process in its container. Empty: nothing writes it."""
+    memory: int = 0
+    """The most bytes of shared memory of System V of an isolated payload. 0: no limit. It applies only if the kernel lets the pilot set it."""
+    is_stager: bool = False
+    """Whether to start a stager in place of a program: the process that stages the payload's files (see stager.py)."""
+    disk_bytes: int | None = None
+    """The most bytes on disk that inputs may take that a stager unpacks. None: no limit."""
+    given: dict[str, str] = {}
+    """Secret files for the payload's scratch directory: texts by file name. They are removed at its end."""
+    cpus: tuple[int, ...] = ()
+    """The numbers of the processors that the payload may use. Empty: all that the pilot may."""
     tasks: int = 0
     """The most processes and threads of an isolated payload. 0: no limit. It applies only if the kernel can count them for one payload."""
     deadline: float | None = None
@@ -66,6 +76,10 @@ class ProcessEnd(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the payload was killed because the shepherd died."""
     out_of_memory: bool = False
     """Whether the kernel killed the payload because its memory reached the limit of its cgroup."""
+    is_untouched: bool = False
+    """Whether the payload left its directories as they were made: empty, with their modes and attributes."""
+    is_free: bool = False
+    """Whether no other process has the payload's directories open. Then another payload may have them."""
 
 
 class Started(msgspec.Struct, frozen=True, tag_field="is", tag="started"):

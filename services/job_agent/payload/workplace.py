@@ -2,8 +2,11 @@
 
 import asyncio
 import contextlib
+import time
+from collections.abc import Mapping
 from pathlib import Path
 from random import SystemRandom
+from types import MappingProxyType
 from typing import Self
 
 import structlog
@@ -13,10 +16,11 @@ from services.job_agent.payload.delegation import Delegation
 from services.job_agent.payload.gateway_access import PayloadGateway
 from services.job_agent.payload.image_runtime import ImageRuntime
 from services.job_agent.payload.isolation import PayloadIsolation, payload_owner
-from services.job_agent.payload.limit_enforcement import PayloadLimits, kernel_limits
+from services.job_agent.payload.limit_enforcement import GRACE_MOST_SECONDS, PayloadLimits, kernel_limits
 from services.job_agent.payload.output_upload import KEEPERS
 from services.job_agent.payload.process_control import Processes
 from services.job_agent.payload.spare_workdirs import SpareWorkdirs
+from services.job_agent.payload.start_window import PayloadStartWindow
 from services.job_agent.payload.usage_sampling import UsageSampler
 from services.job_agent.payload.workdir import SCRATCH, WORK
 from services.job_agent.threads import Threads
@@ -27,13 +31,20 @@ from wms.transfer.stage_in import TransferSite
 log = structlog.get_logger()
 
 NAMESPACES, NOT_ISOLATED = "namespaces", "none"
+ACCOUNT = "account"
+"""The word that is reported for namespaces in which payloads run under an account of their own."""
+STAGERS = 16
+"""How many stagers an agent waits for at the same time; other requests to stagers wait."""
+STARTING_SECONDS = 10.0
+"""Seconds that a pilot may run, by the batch system's count, before its agent counts."""
 CGROUP, SAMPLED = "cgroup", "sampled"
 
 
 class Workplace:
     """What the payloads of one agent share: directories, sandbox store, shepherd and usage sampler. Use it as an `async with` context.
 
-    `root` has all jobs' directories. `passed` names further variables of the agent's environment for payloads. If `cgroups` is
+    `root` has all jobs' directories. `disk_share` is how many bytes a job that requests no disk may use there, for each of its
+    processors; None: no limit. `passed` names further variables of the agent's environment for payloads. If `cgroups` is
     False, payloads get no cgroups, even if the node delegates some.
     """
 
@@ -45,12 +56,24 @@ class Workplace:
         site: SiteName,
         pilot_id: PilotId,
         passed: tuple[str, ...] = (),
+        of_site: Mapping[str, str] = MappingProxyType({}),
         isolation: PayloadIsolation | None = None,
         transfers: TransferSettings | None = None,
         gateway: PayloadGateway | None = None,
         images: ImageRuntime | None = None,
         cgroups: bool = True,
+        disk_share: int | None = None,
+        grace_most: float = GRACE_MOST_SECONDS,
+        walltime: float = 0.0,
+        starts: PayloadStartWindow = PayloadStartWindow(),  # noqa: B008 - a value that never changes
     ) -> None:
+        self.disk_share = disk_share
+        self.grace_most = grace_most
+        """The most seconds from SIGTERM to SIGKILL that a job gets when it is ended."""
+        self.starts = starts
+        """When payloads may start."""
+        self._walltime = walltime
+        self._began = time.monotonic()
         self.images = images
         """The program that runs containers of images on this node; None if there is none."""
         self.root = root
@@ -60,11 +83,13 @@ class Workplace:
         self.site = site
         self.pilot_id = pilot_id
         self.passed = passed
+        self.of_site = of_site
+        """Variables by which payloads know their site."""
         self.transfers = TransferSite(transfers or TransferSettings(), SystemRandom())
         self.isolation = isolation or PayloadIsolation(mode="none")
         self.processes = Processes()
         self.cgroups = Delegation(wanted=cgroups)
-        self.sampler = UsageSampler()
+        self.sampler = UsageSampler(root)
         self.spares = SpareWorkdirs(root, (WORK, SCRATCH))
         self.owner: tuple[int, int] | None = None
         """The user and group ids that own payloads' files. None if that is the agent's own user, and before the context is entered."""
@@ -72,6 +97,8 @@ class Workplace:
         """One thread that reads what payloads print, so that reading does not wait for file transfers."""
         self.keepers = Threads(KEEPERS, "outputs")
         """Threads that wait until outputs are stored. So the event loop's own threads stay free to do the storing."""
+        self.stagers = Threads(STAGERS, "stagers")
+        """Threads that wait for stagers, the processes that handle payloads' files."""
         self._stack = contextlib.AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -95,10 +122,20 @@ class Workplace:
         self.processes = Processes(settings, required=self.isolation.mode == "required")
 
     @property
+    def overrun(self) -> float:
+        """The seconds after which the batch system ends the pilot, if as many have passed; 0 if not, or if they are unknown."""
+        return self._walltime if time.monotonic() - self._began > self._walltime - STARTING_SECONDS else 0.0
+
+    @property
     def isolation_words(self) -> str:
         """How payloads are isolated from each other: `namespaces` or `none`."""
         contained = self.isolation.mode != "none" and not self.processes.isolation_fault
         return NAMESPACES if contained else NOT_ISOLATED
+
+    @property
+    def reported_isolation(self) -> str:
+        """How payloads are isolated, as reports have it: `account` (namespaces, under an account of their own), `namespaces` or `none`."""
+        return ACCOUNT if self.owner else self.isolation_words
 
     @property
     def limit_words(self) -> str:
@@ -128,6 +165,7 @@ class Workplace:
         await self._stack.aclose()
         self.readers.close()
         self.keepers.close()
+        self.stagers.close()
         await asyncio.to_thread(self.spares.clear)
 
     async def watch(self) -> None:

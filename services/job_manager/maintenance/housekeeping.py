@@ -32,6 +32,9 @@ class Housekeeping:
         async with self._db.transaction() as tx:
             referenced = await sandbox.referenced(tx)
         store = open_store(self._sandboxes.url, self._sandboxes.s3)
-        deleted = await store.delete_unreferenced(referenced, self._sandboxes.kept_unreferenced_seconds)
+        kept_seconds = self._sandboxes.kept_unreferenced_seconds
+        deleted = await store.delete_unreferenced(referenced, kept_seconds)
+        async with self._db.transaction() as tx:
+            await sandbox.forget_claims(tx, kept_seconds, referenced)
         if deleted.objects:
             log.info("sandboxes deleted", sandboxes=deleted.objects, bytes=deleted.bytes)

@@ -1,5 +1,6 @@
 """Computes every few seconds why the jobs of each task queue wait. A reason that changes is stored and sent as an event."""
 
+import asyncio
 import time
 from collections.abc import Mapping
 
@@ -16,7 +17,6 @@ from wms.matching.binding import is_bound
 from wms.matching.grouping import Requirements
 from wms.matching.limits import LimitSet
 from wms.messages import events
-from wms.runtime.long_queue_parsing import LongQueueParsing
 from wms.why.notices import shut_out
 from wms.why.survey import Survey
 from wms.why.wait_reason_text import PLACED, Judgement, QueueOutlook, judge, judge_private
@@ -37,20 +37,14 @@ Reasons in SERVED change often, as pilots become busy and idle.
 CHANCE_STEP = 0.1
 SERVED = frozenset({WaitCode.HELD_BY_LIMIT, WaitCode.SLOTS_BUSY, WaitCode.BEHIND_OTHERS, WaitCode.SOON})
 DEAD_QUEUES = 1_000
-LONG_QUEUES_SECONDS = 1.0
-"""The seconds of each round that are spent on parsing new task queues with long requirements."""
 
 
 class WaitReasons:
     """Computes why task queues wait. Several processes may run it: one works at a time."""
 
-    def __init__(self, db: Database, long_queues: LongQueueParsing | None = None) -> None:
-        """Compute the reasons in this database. `long_queues` parses new task queues with long requirements outside the event loop.
-
-        Without `long_queues` they are parsed at once.
-        """
+    def __init__(self, db: Database) -> None:
+        """Compute the reasons in this database."""
         self._db = db
-        self._long_queues = long_queues
         self._survey = Survey()
         self._numbers: dict[TaskQueueId, int] = {}
         self._placed: dict[TaskQueueId, Requirements] = {}
@@ -61,10 +55,10 @@ class WaitReasons:
 
     async def look(self) -> None:
         """Compute the reasons, store those that changed and send events on them. Nothing happens during the pause after a long round."""
-        await self._take_long_queues(LONG_QUEUES_SECONDS)
         began, worked = time.monotonic(), time.process_time()
         if began < self._not_before:
             return
+        await self._learn()
         async with self._db.transaction() as tx:
             changed = await self._look(tx) if await wait_reason.may_look(tx) else 0
         took = time.monotonic() - began
@@ -80,7 +74,6 @@ class WaitReasons:
             return 0
         told = await wait_reason.read(tx)
         await wait_reason.forget(tx, told.keys() - waiting.keys())
-        await self._learn(tx, waiting)
         news = [
             QueueWaitReason(tq_id=tq_id, code=judged.code, text=judged.text, chance=at.chance)
             for tq_id, (at, judged) in (await self._judged(tx, waiting)).items()
@@ -128,7 +121,7 @@ class WaitReasons:
         private = await pilot.private(tx)
         for element, fault in self._survey.faults:
             log.error("element passed over", site=element.site, ce=element.ce, fault=fault)
-        return dict.fromkeys(self._placed, (QueueOutlook(), PLACED)) | {
+        return dict.fromkeys(self._placed.keys() & waiting.keys(), (QueueOutlook(), PLACED)) | {
             tq_id: (at, judged)
             for tq_id in waiting
             if (number := self._numbers.get(tq_id)) is not None
@@ -141,54 +134,52 @@ class WaitReasons:
         judged, wanted = _judged(tq_id, at), self._survey.requirements[self._numbers[tq_id]]
         return judge_private(judged, wanted, private) if judged else None
 
-    async def _learn(self, tx: Transaction, waiting: Mapping[TaskQueueId, QueueDepth]) -> None:
-        """Add new task queues to the survey. Rebuild it when most of its queues have no waiting jobs any more."""
-        self._faulty &= waiting.keys()
-        self._placed = {tq_id: each for tq_id, each in self._placed.items() if tq_id in waiting}
+    async def _learn(self) -> None:
+        """Add new task queues to the survey. Rebuild it when most of its queues have no waiting jobs any more.
+
+        Other work of the event loop is done between two queues. No transaction is open meanwhile: it could be idle for too long.
+        """
+        async with self._db.transaction() as tx:
+            waiting = await queue_stats.waiting(tx) if await wait_reason.may_look(tx) else None
+            if waiting is None:
+                return
+            self._faulty &= waiting.keys()
+            self._placed = {tq_id: each for tq_id, each in self._placed.items() if tq_id in waiting}
+            unknown = waiting.keys() - self._numbers.keys() - self._placed.keys() - self._faulty
+            found = await task_queue.read(tx, unknown) if unknown else {}
         if len(self._numbers) > 2 * len(waiting) + DEAD_QUEUES:
-            self._number_anew({tq_id: each for tq_id, each in self._numbered().items() if tq_id in waiting})
-        unknown = waiting.keys() - self._numbers.keys() - self._placed.keys() - self._faulty
-        if self._long_queues is not None:
-            self._long_queues.drop(self._long_queues.queue_ids() - waiting.keys())
-            unknown -= self._long_queues.queue_ids()
-        if unknown:
-            found = await task_queue.read(tx, unknown)
-            placed = {tq_id: each for tq_id, each in found.items() if is_bound(each)}
-            self._placed |= placed
-            others = {tq_id: each for tq_id, each in found.items() if tq_id not in placed}
-            self._number({tq_id: each for tq_id, each in others.items() if not self._is_put_off(tq_id, each)})
+            await self._number_anew(
+                {tq_id: each for tq_id, each in self._numbered().items() if tq_id in waiting}
+            )
+        self._placed |= {tq_id: each for tq_id, each in found.items() if is_bound(each)}
+        await self._number({tq_id: each for tq_id, each in found.items() if tq_id not in self._placed})
 
-    def _is_put_off(self, tq_id: TaskQueueId, wanted: Requirements) -> bool:
-        return self._long_queues is not None and self._long_queues.put_if_long(tq_id, wanted)
-
-    async def _take_long_queues(self, seconds: float) -> None:
-        """Parse and add deferred task queues for at most this many seconds. Until a queue is added, its jobs have no wait reason."""
-        until = time.monotonic() + seconds
-        while self._long_queues and time.monotonic() < until:
-            if found := await self._long_queues.prepare_next():
-                self._number({found.tq_id: found.requirements})
-
-    def _number(self, queues: Mapping[TaskQueueId, Requirements]) -> None:
+    async def _number(self, queues: Mapping[TaskQueueId, Requirements]) -> None:
         for tq_id, wanted in queues.items():
             try:
                 self._survey.append(wanted)
             except Exception:
                 log.exception("queue passed over", tq_id=tq_id)
-                self._leave_out(tq_id, queues)
+                await self._leave_out(tq_id, queues)
                 return
             self._numbers[tq_id] = len(self._numbers)
+            await asyncio.sleep(0)
 
-    def _leave_out(self, faulty: TaskQueueId, queues: Mapping[TaskQueueId, Requirements]) -> None:
+    async def _leave_out(self, faulty: TaskQueueId, queues: Mapping[TaskQueueId, Requirements]) -> None:
         """Rebuild the survey without the faulty queue, because adding it may have been completed in part."""
-        found = {tq_id for tq_id, wanted in queues.items() if not _can_be_numbered(wanted)} | {faulty}
+        found = {faulty}
+        for tq_id, wanted in queues.items():
+            if not _can_be_numbered(wanted):
+                found.add(tq_id)
+            await asyncio.sleep(0)
         self._faulty |= found
         whole = self._numbered() | dict(queues)
-        self._number_anew({tq_id: wanted for tq_id, wanted in whole.items() if tq_id not in found})
+        await self._number_anew({tq_id: wanted for tq_id, wanted in whole.items() if tq_id not in found})
 
-    def _number_anew(self, queues: Mapping[TaskQueueId, Requirements]) -> None:
+    async def _number_anew(self, queues: Mapping[TaskQueueId, Requirements]) -> None:
         former = self._survey  # what it has parsed is found again as long as it is there
         self._survey, self._numbers = Survey(), {}
-        self._number(queues)
+        await self._number(queues)
         del former
 
     def _numbered(self) -> dict[TaskQueueId, Requirements]:

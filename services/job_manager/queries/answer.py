@@ -1,6 +1,6 @@
 """Handles `wms.job.queries`: finds the answer to each query of a user."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -24,13 +24,25 @@ from services.job_manager.queries import (
 )
 from services.job_manager.queries.kept_counts import KeptCounts
 from services.job_manager.queries.paging import fitting, page, read_page
-from services.job_manager.queries.peek import peeking, piece
+from services.job_manager.queries.peek import peeking, stored_output
 from services.job_manager.refusals import refuse
 from wms.auth.orders import OrderKeys
 from wms.auth.policy import Action, allowed, no_such_job, refusal, scope
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
-from wms.db import block, job, pilot, queue_stats, read_model, selection, share, sweep, transfer, wait_reason
+from wms.db import (
+    block,
+    job,
+    job_result,
+    pilot,
+    queue_stats,
+    read_model,
+    selection,
+    share,
+    sweep,
+    transfer,
+    wait_reason,
+)
 from wms.db.database import Transaction
 from wms.db.job_search import PageRequest
 from wms.errors import Rejected
@@ -42,6 +54,7 @@ from wms.messages import queries as asked
 from wms.messages import replies
 from wms.messages.reports import StagingReport, UsagePoints
 from wms.messages.site_inbox import Peek, inbox
+from wms.printed_text import printed
 
 Answer: TypeAlias = Callable[[Transaction, Principal, Any], Awaitable[msgspec.Struct | None]]
 
@@ -110,16 +123,29 @@ async def _list_jobs(tx: Transaction, principal: Principal, query: asked.ListJob
     selector = await selection.of_submission(tx, principal.owner, query.selector)
     found = await selection.search(tx, scope(principal, "see"), selector, page)
     reasons = await wait_reason.of_jobs(tx, found.ids)
-    lines = [_line(row, reasons) for row in await selection.lines(tx, found.ids)]
+    rows = await selection.lines(tx, found.ids)
+    results = await _results(tx, principal, rows) if query.results else {}
+    lines = [_line(row, reasons, results.get(row["job_id"])) for row in rows]
     jobs = fitting(lines)
     after = jobs[-1].job_id if len(jobs) < len(lines) else found.until
     return replies.JobPage(query_id=query.query_id, client=query.client, jobs=tuple(jobs), after=after)
 
 
-def _line(row: asyncpg.Record, reasons: dict[JobId, asyncpg.Record]) -> replies.JobLine:
+async def _results(
+    tx: Transaction, principal: Principal, rows: Sequence[Mapping[str, Any]]
+) -> dict[JobId, replies.JobResult]:
+    """Return how jobs went, of those whose details the principal may see."""
+    seen = scope(principal, "see_detail")
+    mine = [row["job_id"] for row in rows if seen.covers(row["owner"], row["owner_group"], row["vo"])]
+    return await job_result.of_jobs(tx, mine)
+
+
+def _line(
+    row: Mapping[str, Any], reasons: Mapping[JobId, asyncpg.Record], result: replies.JobResult | None = None
+) -> replies.JobLine:
     """Return a job as a line of a list. The reason of a waiting job is the present wait reason in `reasons`."""
     waits = reasons.get(row["job_id"])
-    return replies.JobLine(**{**row, "reason": waits["code"] if waits else row["reason"]})
+    return replies.JobLine(**{**row, "reason": waits["code"] if waits else row["reason"]}, result=result)
 
 
 async def _list_sweeps(tx: Transaction, principal: Principal, query: asked.ListSweeps) -> replies.SweepPage:
@@ -207,22 +233,13 @@ async def _peek_job(
             query_id=query.query_id,
             client=query.client,
             asker=principal.owner,
+            raw=query.raw,
         )
         ticket = orders.ticket(*peeking(peek)) if orders else ""
         tx.send(inbox(found.site), found.lease.pilot_id, msgspec.structs.replace(peek, ticket=ticket))
         return None
-    kept = (await read_model.tails(tx, found.job_id))[query.stream == "stderr"]
-    offset, text = piece(kept, query.offset, query.limit)
-    return replies.JobOutput(
-        query_id=query.query_id,
-        client=query.client,
-        job_id=found.job_id,
-        stream=query.stream,
-        offset=offset,
-        size=len(kept.encode()),
-        text=text,
-        live=False,
-    )
+    tails = await read_model.tails(tx, found.job_id)
+    return stored_output(query, *(tails.stderr if query.stream == "stderr" else tails.stdout))
 
 
 async def _list_queues(tx: Transaction, principal: Principal, query: asked.ListQueues) -> replies.Queues:
@@ -266,7 +283,7 @@ async def _show_pilot(tx: Transaction, principal: Principal, query: asked.ShowPi
         word=row["word"],
         word_at=row["word_at"],
         cause=row["cause"],
-        output=row["output"],
+        output=row["output"] and printed(row["output"]),
         refused_orders=row["refused_orders"],
         isolation=row["isolation"],
     )

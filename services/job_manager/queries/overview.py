@@ -91,7 +91,7 @@ def _service(service: str, beats: Sequence[Heartbeat], now: datetime) -> replies
         instances=len(living),
         since=min((beat.started_at for beat in living), default=max(beat.heartbeat_at for beat in beats)),
         lag=sum(beat.lag() for beat in living),
-        problems=tuple(problems(living, partitions(living, now))),
+        problems=tuple(problems(beats, partitions(living, now))),
     )
 
 

@@ -1,5 +1,6 @@
 """Explains why a job is in its state. It uses the same functions by which the matcher and the pilot submitter decide."""
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
@@ -10,6 +11,7 @@ from services.job_manager.queries import placement_text
 from services.job_manager.queries.relaxations import relaxations
 from wms.db import (
     ce_endpoint,
+    ce_plan,
     ce_state,
     dependency,
     limit,
@@ -26,8 +28,8 @@ from wms.ids import CeId
 from wms.job.job import Job, StopOrder
 from wms.job.reasons import ADVICE
 from wms.job.state import State
-from wms.job.wait_reason_codes import WAIT_ADVICE
-from wms.jobdesc.predecessors import in_words
+from wms.job.wait_reason_codes import WAIT_ADVICE, WaitCode
+from wms.jobdesc.predecessors import in_words as predecessors_in_words
 from wms.matching.ad_limits import notice
 from wms.matching.canary import is_canary
 from wms.matching.clauses import Mismatch, Negative
@@ -40,11 +42,16 @@ from wms.provisioning.health import ElementHealth
 from wms.provisioning.known_elements import PilotLosses
 from wms.site import ComputingElement, Resource
 from wms.why.forecast import forecast
+from wms.why.hindrances import hindrances, in_words
 from wms.why.notices import avoidance, shut_out, why_shut
 from wms.why.verdict import AVOIDED, ElementSupply, Verdict, failures, verdicts
 from wms.why.wait_reason_text import judge, judge_private, standing
 
 CES_LIMIT = 200
+UNSERVED = frozenset({WaitCode.NO_PILOT, WaitCode.SLOTS_BUSY})
+"""The wait reasons that further pilots would end."""
+OF_ADS = frozenset({"CE_ALLOWANCE", "CE_DELAYED", "CE_SUPPRESSED"})
+"""The codes of limits that an element's ad states, and that only its next ad changes."""
 AWAITED_SHOWN = 10
 """The most predecessors of a held job that are named."""
 
@@ -91,7 +98,7 @@ async def _awaited(tx: Transaction, found: Job) -> str:
         any_end = each.predecessors.any_end
         first = await dependency.unmet(tx, each.pending, any_end, AWAITED_SHOWN + 1)
         named = [
-            f"{in_words(((one.job_id, one.last),))} ({one.state}: {one.reason})"
+            f"{predecessors_in_words(((one.job_id, one.last),))} ({one.state}: {one.reason})"
             for one in first[:AWAITED_SHOWN]
         ]
         more = ["..."] if len(first) > AWAITED_SHOWN else []
@@ -134,26 +141,50 @@ async def _explain_waiting(
     places = [ElementSupply.of(*each) for each in await read_model.places(tx, requirements.vo)]
     known, losses = await ce_state.read(tx), await read_model.losses(tx)
     against = (*_avoided(known), *await _limits(tx, requirements, places))
-    said = verdicts(requirements, places, against)
+    # Long expressions take milliseconds at each element.
+    said = await asyncio.to_thread(verdicts, requirements, places, against)
     now = await queue_stats.read(tx, found.tq_id)
     outlook = standing(requirements, said, chance=await wait_reason.chance(tx, found.tq_id))
     code, text = judge_private(judge(outlook), requirements, await pilot.private(tx))
+    none_sent = await _none_sent(tx, requirements, said) if code in UNSERVED else {}
+    # At other sites there are no private pilots either.
+    would_help = (
+        ()
+        if code is WaitCode.NO_PRIVATE_PILOT
+        else await asyncio.to_thread(relaxations, requirements, said, segments)
+    )
     return replies.JobWhy(
         query_id=query.query_id,
         client=query.client,
         job_id=found.job_id,
         state=found.state,
         code=code,
-        summary=text,
-        advice=WAIT_ADVICE.get(code, ""),
+        summary="; ".join(filter(None, (text, in_words(none_sent)))),
+        advice=_waiting_advice(code, said, none_sent),
         ahead=max(0, now.waiting - 1) if now else None,
         elements=_elements(requirements, said, known, losses, ForwardingRules(await ce_endpoint.terms(tx))),
         elements_total=len(said),
         elements_fitting=outlook.fitting,
         failing=failures(each for each in said if each.place.fresh),
         forecast=_forecast(found, now) if outlook.fitting > outlook.held else None,
-        relaxations=relaxations(requirements, said, segments),
+        relaxations=would_help,
     )
+
+
+async def _none_sent(tx: Transaction, requirements: Requirements, said: Iterable[Verdict]) -> dict[CeId, str]:
+    """Return why the last plan sends no more pilots for the jobs to elements that they fit, by element."""
+    open_ = {each.place.element.ce_id for each in said if each.opens}
+    found = hindrances(requirements, (decision for _, decision in await ce_plan.read(tx)))
+    return {place: why for place, why in found.items() if place in open_}
+
+
+def _waiting_advice(code: WaitCode, said: Iterable[Verdict], none_sent: Mapping[CeId, str]) -> str:
+    held = {each.clause for verdict in said if verdict.fits for each in verdict.held}
+    if code is WaitCode.HELD_BY_LIMIT and held and held <= OF_ADS:
+        return "the site's next ad says anew how many jobs may come: it waits for that"
+    if code is WaitCode.NO_PILOT and none_sent:
+        return "pilots are sent once what hinders them there is over"
+    return WAIT_ADVICE.get(code, "")
 
 
 def _avoided(known: States) -> tuple[Negative, ...]:

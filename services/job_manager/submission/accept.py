@@ -10,7 +10,7 @@ import msgspec
 
 from services.job_manager import audit_trail, dependencies
 from services.job_manager.refusals import refuse
-from services.job_manager.submission import brokered_jobs, parameter_lists
+from services.job_manager.submission import brokered_jobs, parameter_lists, sandbox_claims
 from services.job_manager.submission.parse import AT_A_GLANCE, DescriptionReader
 from services.job_manager.submission.store import NewSubmission, PreparedSubmission, Ranges, hold, store
 from services.job_manager.submission.submit_check import SubmitCheck, in_words
@@ -97,11 +97,25 @@ class Submissions:
         return (await store(tx, identity, [order]))[submit.command_id]
 
     def prepare(
-        self, identity: Identity, credentials: Credentials, submit: Submit
+        self,
+        identity: Identity,
+        credentials: Credentials,
+        submit: Submit,
+        valid: Sequence[bytes] | None = None,
+        *,
+        only_small: bool = False,
     ) -> Generator[None, None, PreparedSubmission | Rejected]:
-        """Parse and check a submission without the database, in steps. The result is the prepared submission, or why it is refused."""
+        """Parse and check a submission without the database, in steps. The result is the prepared submission, or why it is refused.
+
+        `valid` are its descriptions as `valid_descriptions` returned them; None: they are validated here. With `only_small`, raise NeedsProcess if
+        one of them is new and not small.
+        """
         try:
-            return (yield from self._judge(identity, credentials, submit))
+            return (
+                yield from self._judge(
+                    identity, credentials, submit, self._reader.read(submit, valid, only_small=only_small)
+                )
+            )
         except Rejected as fault:
             return fault
 
@@ -125,6 +139,8 @@ class Submissions:
                 prepared = _found(each.prepared or done(self.prepare(identity, each.credentials, submit)))
                 order = _order(parts, submit, prepared)
                 await dependencies.check(tx, each.principal, prepared.predecessors.values())
+                if not submit.rehearsal:
+                    await _check_archives(tx, identity, order)
             except Rejected as fault:
                 refuse(tx, owner, submit.command_id, submit.client, fault)
                 continue
@@ -149,9 +165,13 @@ class Submissions:
             _answer(tx, owner, submit, ranges, repeated=True)
 
     def _judge(
-        self, identity: Identity, credentials: Credentials, submit: Submit
+        self,
+        identity: Identity,
+        credentials: Credentials,
+        submit: Submit,
+        reading: Generator[None, None, list[PartlyRead]],
     ) -> Generator[None, None, PreparedSubmission]:
-        jobs = yield from self._reader.read(submit)
+        jobs = yield from reading
         brokered_jobs.check(jobs)
         kinds = Counter(map(_KIND, jobs))
         required: dict[JobKind, Requirements] = {}
@@ -211,6 +231,17 @@ def _kept(
         each.job: parameter_lists.joined(parts, each, jobs[each.job].kind.description)
         for each in submit.lists
     }
+
+
+async def _check_archives(tx: Transaction, identity: Identity, order: NewSubmission) -> None:
+    """Raise Rejected if a submission refers to archives that its owner has not sent."""
+    for place, parts in order.kept.items():
+        for name in order.prepared.jobs[place].kind.description.input_parameters:
+            if any(name in part.unclaimed for part in parts):
+                raise sandbox_claims.not_sent(f"an archive of the parameter {name}")
+    descriptions = (kind.description for kind in order.prepared.required)
+    digests = sandbox_claims.referred(descriptions)
+    await sandbox_claims.check(tx, identity, order.command.client, digests)
 
 
 def _known(

@@ -7,6 +7,7 @@ from itertools import chain
 import msgspec
 
 from services.job_manager.refusals import refuse
+from services.job_manager.submission import sandbox_claims
 from wms.auth.policy import allowed
 from wms.auth.principal import Principal
 from wms.db import submission, sweep
@@ -38,6 +39,8 @@ class KeptPart(msgspec.Struct, frozen=True):
     """Some values of each list, by the list's name. The description that will use this part is checked with them."""
     size: int = 0
     """The total size of all values in bytes."""
+    unclaimed: frozenset[str] = frozenset()
+    """The names of lists that refer to archives which the owner had not sent through the gateway before them."""
 
 
 Parts = dict[CommandId, KeptPart]
@@ -69,7 +72,8 @@ async def _keep(tx: Transaction, principal: Principal, message: AddChunks) -> No
     size = size_of(lists)
     await _check_room(tx, principal.owner, size)
     kept = await sweep.keep(tx, principal.owner, message.command_id, chunks, size)
-    part = KeptPart(kept, count, {name: samples(values) for name, values in lists.items()}, size)
+    unclaimed = await sandbox_claims.unclaimed_lists(tx, principal.identity, message.client, lists)
+    part = KeptPart(kept, count, {name: samples(values) for name, values in lists.items()}, size, unclaimed)
     answer = msgspec.json.encode(part).decode()
     await submission.take(tx, principal.owner, [ExecutedCommand(message.command_id, digest, answer)])
 

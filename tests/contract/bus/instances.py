@@ -26,6 +26,7 @@ from wms.embedded.apache_kafka import ApacheKafka
 from wms.embedded.server import KafkaServer
 from wms.ids import InstanceId
 from wms.messages.wire import Codec, encode
+from wms.runtime.loop import endless
 
 PARTITIONS = 4
 
@@ -242,7 +243,7 @@ class Instance:
 
     async def start(self) -> None:
         await self.beat()
-        loops = (self.consumer.run(), self.relay.run(), self._beat_on())
+        loops = (endless(self.consumer), self.relay.run(), self._beat_on())
         self._tasks = [asyncio.create_task(loop) for loop in loops]
 
     async def beat(self) -> None:

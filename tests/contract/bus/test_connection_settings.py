@@ -1,20 +1,16 @@
 """A real Apache Kafka behind TLS, whose clients come with a token or a password: aiokafka's settings from ours."""
 
 import base64
-import ipaddress
 import json
 from collections.abc import AsyncIterator
-from datetime import timedelta
 from pathlib import Path
 
 import msgspec
 import pytest
 import pytest_asyncio
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 from msgspec.structs import replace
 
+from tests.certificates import certificate
 from tests.conftest import skip_without_apache_kafka
 from wms.bus.connection_settings import KafkaSettings
 from wms.bus.kafka import Kafka
@@ -49,26 +45,10 @@ def settings_of(certificate: Path) -> dict[str, str]:
 
 
 def certified(place: Path) -> Path:
-    """Make an authority, and a certificate of 127.0.0.1 with its key; return the latter's file."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
-    now = clock.now()
-    certificate = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - timedelta(minutes=5))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .add_extension(
-            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False
-        )
-        .sign(key, hashes.SHA256())
-    )
-    public = certificate.public_bytes(serialization.Encoding.PEM).decode()
-    private = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    ).decode()
-    (place / "authority.pem").write_text(public)
-    write_secret(place / "server.pem", private + public)
+    """Make a certificate of 127.0.0.1, which is its own authority. Return the file with it and its key."""
+    cert, key = certificate(place)
+    (place / "authority.pem").write_text(cert.read_text())
+    write_secret(place / "server.pem", key.read_text() + cert.read_text())
     return place / "server.pem"
 
 

@@ -101,6 +101,9 @@ class Dear:
     def prepare(self, delivery: Delivery[Note]) -> Steps | None:
         return self._steps(delivery.message) if delivery.message.text else None
 
+    async def prepare_parsed(self, delivery: Delivery[Note]) -> Steps:
+        return self._steps(delivery.message)
+
     def _steps(self, message: Note) -> Steps:
         if message.text == "broken":
             raise ValueError("not to be read")
@@ -175,17 +178,17 @@ async def test_what_is_not_admitted_is_refused(bus: Bus) -> None:
 # --- messages that end the process --------------------------------------------------------------------
 
 LEFT = (
-    "insert into batch_in_hand (consumer, cluster_id, topic, partition, first_offset, last_offset, instance_id)"
-    " select consumer, cluster_id, topic, partition, $2, $3, 'dead' from consumer_offset where partition = $1"
+    "insert into batch_in_hand (consumer, cluster_id, topic, partition, first_offset, last_offset, instance_id, deaths)"
+    " select consumer, cluster_id, topic, partition, $2, $3, 'dead', $4 from consumer_offset where partition = $1"
 )
 
 
-async def test_a_message_that_was_alone_in_hand_when_the_process_ended_is_set_aside(bus: Bus) -> None:
+async def test_a_message_that_was_alone_in_hand_when_a_second_process_ended_is_set_aside(bus: Bus) -> None:
     async with bus.instance():
         await eventually(lambda: offsets_are(bus, 4))
     await bus.send_raw([encode(Note(n=n)) for n in range(5)])
     (partition,) = {each.partition for each in await bus.read_all(bus.topic.name, 4, 5)}
-    await bus.sql(LEFT, partition, 0, 0)
+    await bus.sql(LEFT, partition, 0, 0, 1)
     async with bus.instance():
         assert await bus.took_effect(4) == [1, 2, 3, 4]
         await bus.caught_up()
@@ -194,12 +197,42 @@ async def test_a_message_that_was_alone_in_hand_when_the_process_ended_is_set_as
     assert letter["error"] == "it was in hand when the process ended"
 
 
+async def test_a_message_that_was_alone_in_hand_when_one_process_ended_is_not_to_blame(bus: Bus) -> None:
+    """Its process may have lost its database, or the machine may have been switched off."""
+    async with bus.instance():
+        await eventually(lambda: offsets_are(bus, 4))
+    await bus.send_raw([encode(Note(n=n)) for n in range(5)])
+    (partition,) = {each.partition for each in await bus.read_all(bus.topic.name, 4, 5)}
+    await bus.sql(LEFT, partition, 0, 0, 0)
+    async with bus.instance():
+        assert await bus.took_effect(5) == [0, 1, 2, 3, 4]
+        await eventually(lambda: none_in_hand(bus))
+    assert await bus.letters() == []
+
+
+async def test_a_statement_that_is_slow_while_the_servers_are_away_is_nobodys_fault(bus: Bus) -> None:
+    async with bus.instance() as one:
+        one.hold.clear()
+        handling = one.consumer._handling
+        handling._seconds, well = 0.3, handling._well_seconds
+        handling._well_seconds = lambda: 0.0
+        await bus.send_raw([encode(Note(n=1))])
+        await one.holding.wait()
+        one.holding.clear()
+        await one.holding.wait()  # it is tried again
+        assert await bus.letters() == []
+        handling._well_seconds = well
+        await eventually(bus.letters)
+        (letter,) = await bus.letters()
+    assert letter["error"].startswith("StatementTimeout")
+
+
 async def test_a_batch_that_was_in_hand_when_the_process_ended_is_taken_one_by_one(bus: Bus) -> None:
     async with bus.instance():
         await eventually(lambda: offsets_are(bus, 4))
     await bus.send_raw([encode(Note(n=n)) for n in range(6)])
     (partition,) = {each.partition for each in await bus.read_all(bus.topic.name, 4, 6)}
-    await bus.sql(LEFT, partition, 0, 3)
+    await bus.sql(LEFT, partition, 0, 3, 1)
     async with bus.instance() as one:
         await bus.took_effect(6)
         await eventually(lambda: none_in_hand(bus))
@@ -222,7 +255,7 @@ async def test_a_parked_message_that_ended_the_process_is_set_aside(bus: Bus) ->
     principal = bus.keys.verifier.verify(bus.keys.token("dear"), time.time())
     await bus.sql(
         "insert into parked_message (cluster_id, consumer, topic, partition, message_offset, owner, payload, principal,"
-        " taken_by, taken_alone) select $1, 'test', $2, 0, n, 'dear', payload, $4::text::jsonb, taken_by, true"
+        " taken_by, taken_alone, deaths) select $1, 'test', $2, 0, n, 'dear', payload, $4::text::jsonb, taken_by, true, 1"
         " from unnest($3::bytea[], array[0, 1], array['dead', null]) as m(payload, n, taken_by)",
         bus.kafka.cluster_id,
         bus.topic.name,

@@ -30,7 +30,9 @@ def submit(queue: Path, text: str) -> int:
             name, _, value = line.partition(" = ")
             commands[name.strip()] = value.strip()
     if any(int(job.get("request_memory", "0")) > 1_000_000 for job in jobs):
-        sys.stderr.write("ERROR: no machine of the pool has so much memory\n")
+        sys.stderr.write(
+            "ERROR: Failed to commit job submission into the queue.\nERROR: no machine has so much memory\n"
+        )
         return 1
     cluster = 1 + max((int(ad.name.partition(".")[0]) for ad in queue.glob("*.json")), default=0)
     for proc, job in enumerate(jobs):

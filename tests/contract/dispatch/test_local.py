@@ -9,7 +9,7 @@ import psutil
 
 from tests.contract.dispatch.processes import WAITS, order, running
 from tests.waiting import eventually
-from wms.dispatch.local import LocalDispatcher
+from wms.dispatch.local import OWN, LocalDispatcher
 from wms.dispatch.port import PilotSighting
 from wms.ids import PilotId
 
@@ -34,7 +34,7 @@ async def test_a_pilot_runs_until_it_is_cancelled(dispatcher: LocalDispatcher, t
         return (await look(dispatcher, "p1")).ended
 
     await eventually(over)
-    assert not (tmp_path / "p1" / "token").exists(), "a token must not outlive its pilot"
+    assert not (tmp_path / "p1" / OWN / "token").exists(), "a token must not outlive its pilot"
 
 
 async def test_what_is_secret_is_ours_alone_and_on_no_command_line(
@@ -42,7 +42,7 @@ async def test_what_is_secret_is_ours_alone_and_on_no_command_line(
 ) -> None:
     (sent,) = await dispatcher.send([order("p1")])
     for name in ("token", "config.toml"):
-        assert stat.S_IMODE((tmp_path / "p1" / name).stat().st_mode) == 0o600
+        assert stat.S_IMODE((tmp_path / "p1" / OWN / name).stat().st_mode) == 0o600
     process = psutil.Process(int(sent.reference or 0))
     assert "t0ken" not in " ".join(process.cmdline())
     assert "t0ken" not in str(process.environ())
@@ -60,7 +60,11 @@ async def test_a_pilot_whose_number_was_not_written_is_found_and_another_systems
 ) -> None:
     await dispatcher.send([order("p1")])
     (tmp_path / "p1" / "process").unlink()
-    assert await dispatcher.alive() == [PilotId("p1")]
+
+    async def is_found() -> bool:
+        return await dispatcher.alive() == [PilotId("p1")]
+
+    await eventually(is_found)
     (tmp_path / "another" / "p1").mkdir(parents=True)
     assert await running(WAITS, tmp_path / "another").alive() == []
 

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, cast
 
+import msgspec
 import psutil
 import pytest
 import pytest_asyncio
@@ -18,8 +19,12 @@ from aiokafka.admin import AIOKafkaAdminClient
 from tests.conftest import skip_without_apache_kafka
 from tests.contract.embedded.topics import consume, make_topic
 from tests.waiting import eventually
+from wms.bus.connection_settings import KafkaSettings
+from wms.bus.topics import SHARED
+from wms.bus.unix_socket import SCHEME
 from wms.embedded.apache_kafka import ApacheKafka
 from wms.embedded.kafka_broker import KafkaBroker, cluster_id_of
+from wms.embedded.network_namespace import isolation
 from wms.embedded.server import KafkaServer
 from wms.errors import Rejected
 
@@ -90,7 +95,7 @@ async def test_after_a_kill_it_is_the_same_cluster_only_if_it_kept_its_topics(se
     if same:
         assert await consume(bootstrap, topic, 100) == list(range(100))
     else:
-        assert topic not in await topics(bootstrap)
+        assert topic not in await topics(msgspec.convert(server.access, KafkaSettings))
 
 
 async def test_wiped_broker_is_a_new_cluster_without_topics(server: KafkaServer) -> None:
@@ -100,11 +105,11 @@ async def test_wiped_broker_is_a_new_cluster_without_topics(server: KafkaServer)
     await server.wipe()
     await server.start()
     assert await cluster_id_of(server) not in (before, None)
-    assert topic not in await topics(server.bootstrap)
+    assert topic not in await topics(msgspec.convert(server.access, KafkaSettings))
 
 
-async def topics(bootstrap: str) -> list[str]:
-    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
+async def topics(settings: KafkaSettings) -> list[str]:
+    admin = AIOKafkaAdminClient(**settings.connection())
     await admin.start()
     try:
         return list(await admin.list_topics())
@@ -144,3 +149,30 @@ async def test_ends_with_its_parent_however_that_dies(tmp_dir: Path, kind: type[
         process = psutil.Process(pid)
         parent.send_signal(signal.SIGKILL)
     await eventually(lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE)
+
+
+@pytest.mark.skipif(
+    isolation() is None, reason="THE BROKER IS OPEN HERE: this machine allows no network namespace"
+)
+async def test_nobody_reaches_it_before_the_shared_topics_are_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While it makes a topic, it takes messages that it then forgets, and tells others that the topic exists."""
+    broker = KafkaBroker(tmp_path, isolate=isolation())
+    door = Path(broker.bootstrap.removeprefix(SCHEME))
+    make, reachable = broker._make_topics, []
+
+    async def watched(bootstrap: str) -> bool:
+        made = await make(bootstrap)
+        reachable.append(door.exists())
+        return made
+
+    monkeypatch.setattr(broker, "_make_topics", watched)
+    async with broker:
+        assert True not in reachable
+        assert {each.name for each in SHARED} <= {
+            *await topics(msgspec.convert(broker.access, KafkaSettings))
+        }
+        await broker.kill()
+        await broker.start()
+        assert True not in reachable

@@ -31,6 +31,24 @@ async def test_put_then_fetch_gives_the_same_bytes(
     assert {each.name for each in tmp_path.iterdir()} <= {"store", "source", "copy"}
 
 
+async def test_an_opened_object_is_verified_and_leaves_nothing(
+    ground: StoreGround, store: SandboxStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    before = set(tmp_path.iterdir())
+    data = os.urandom(20_000_000)
+    ref = await store.put(data)
+    file = await store.opened(ref.sha256)
+    with file:
+        assert file.read() == data
+        assert set(tmp_path.iterdir()) == before
+    ground.damage(ref.sha256, b"half")
+    with pytest.raises(TornSandbox, match=ref.sha256):
+        await store.opened(ref.sha256)
+    with pytest.raises(Rejected, match="NO_SUCH_SANDBOX"):
+        await store.opened(ref.sha256)
+
+
 async def test_archives_go_in_and_come_out(store: SandboxStore, tmp_path: Path) -> None:
     attempt = store.of_attempt(AttemptId(JobId(1), Epoch(1)))
     ref = await upload(attempt, {"a": b"1", "b/c": b"2"})

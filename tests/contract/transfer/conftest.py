@@ -44,7 +44,7 @@ def running(_open_place: Path) -> Iterator[Callable[[str], Storage]]:
     def get(kind: str) -> Storage:
         if kind not in started:
             place = _open_place / kind
-            place.mkdir()
+            place.mkdir(exist_ok=True)  # a kind that lacks its programs is asked for again, and skips again
             started[kind] = STORAGES[kind](place)
         return started[kind]
 

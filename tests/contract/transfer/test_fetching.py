@@ -5,6 +5,7 @@ import hashlib
 import os
 import zlib
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -13,7 +14,12 @@ from tests.contract.transfer.faulty_web_server import CONTENT, FaultyWebServer
 from tests.contract.transfer.storages import Nginx, Storage, settings
 from wms.errors import Rejected
 from wms.jobdesc.staged_file import InputFile
-from wms.transfer.fetching import CORRUPT, UNAVAILABLE
+from wms.transfer.fetching import CORRUPT, UNAVAILABLE, Fetcher
+from wms.transfer.file_url import FileUrl
+from wms.transfer.mover import Mover
+from wms.transfer.movers import Movers, TransferSettings
+from wms.transfer.replica_resolver import NoReplicas
+from wms.transfer.transfer_limits import TransferLimits
 
 CHECKSUM = f"sha256:{hashlib.sha256(CONTENT).hexdigest()}"
 
@@ -35,6 +41,25 @@ async def test_a_file_is_fetched_and_verified(storage: Storage, tmp_path: Path, 
         assert (into.read_bytes(), done.size, done.name) == (data, len(data), "a")
         assert os.access(into, os.X_OK)
     assert sorted(each.name for each in tmp_path.iterdir()) == ["adler32", "md5", "sha256"]
+
+
+async def test_replicas_on_the_first_hosts_are_fetched_first(tmp_path: Path) -> None:
+    """The order is that for which the broker predicted the time; the others follow as they are listed."""
+    urls = [f"https://se.{name}.example/a" for name in ("slow", "other", "fast", "another")]
+    given = TransferSettings(
+        limits=TransferLimits(tries=1), first_hosts=["se.fast.example", "se.slow.example"]
+    )
+    tried: list[str] = []
+
+    class Refusing(Movers):
+        def mover(self, url: FileUrl) -> Mover:
+            tried.append(str(url))
+            raise Rejected("NO", "not today")
+
+    fetching = Fetcher(Refusing(given), NoReplicas(), given.limits, Random(1), first_hosts=given.first_hosts)
+    with pytest.raises(Rejected):
+        await fetching.fetch(InputFile(name="a", sources=tuple(urls)), tmp_path / "a", MIB)
+    assert tried == [urls[2], urls[0], urls[1], urls[3]]
 
 
 @pytest.mark.parametrize(

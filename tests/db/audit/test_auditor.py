@@ -24,6 +24,7 @@ async def test_a_clean_database_passes_and_every_check_had_something_to_check(li
         "every dead letter says what was wrong, and is tried again when that is ordered",
         "nothing waits aside for an hour while it is served",
         "what waits aside is behind its consumer, its owner's, and in one place",
+        "an operator has looked at every gap in a log",
     }
     assert {check.invariant for check in report.checks} >= {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14}
 
@@ -197,7 +198,7 @@ PLANTED = {
     "a job is at no place that it may not be": [
         f"""update task_queue set requirements = requirements || '{{"sites": ["B"]}}',
                 key = sha256(convert_to(replace(q.text, '"job_types"', '"sites":["b"],"job_types"'), 'UTF8'))
-            from (select tq_id as id, format('{{"owner":"%s","owner_group":"%s","vo":"%s","setup":"%s","cpu_segment":%s,"job_types":["user"]}}',
+            from (select tq_id as id, format('{{"owner":"%s","owner_group":"%s","vo":"%s","setup":"%s","cpu_segment":%s,"job_types":["User"]}}',
                          owner, owner_group, vo, requirements ->> 'setup', cpu_segment) as text from task_queue) q
             where q.id = tq_id and tq_id = (select tq_id from job where job_id = {DONE});
             update description set body = body || '{{"sites": ["B"]}}'
@@ -290,6 +291,10 @@ PLANTED = {
         + PARKED
         + "update parked_message set owner = ''",
         "insert into consumer_offset values ('c', 'x', 't', 0, 6);" + PARKED + BURIED,
+    ],
+    "an operator has looked at every gap in a log": [
+        """insert into log_gap (cluster_id, consumer, topic, partition, cause, first_offset)
+           values ('c', 'x', 't', 0, 'begun anew', 5)""",
     ],
     "nothing waits aside for an hour while it is served": [
         "insert into consumer_offset values ('c', 'x', 't', 0, 6);" + PARKED + SERVING,

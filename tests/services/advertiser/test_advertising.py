@@ -13,6 +13,7 @@ from msgspec.structs import asdict, replace
 from services.advertiser.advertising import AdPublisher, Publisher
 from services.advertiser.config import SiteStatement
 from services.advertiser.provider import SeenElement
+from services.advertiser.site_token import SiteToken
 from services.advertiser.sources import AdvertisedSource
 from services.matcher import ads as matcher_ads
 from tests.contract.bus.instances import settings_for
@@ -73,7 +74,7 @@ class Site:
             "told", self.told, lambda _: SiteStatement(requirements="other.Urgent"), 60.0, 300.0, 900.0
         )
         source = source._replace(may_still_exist=lambda _: self.may_still_exist)
-        publisher = Publisher(kafka, str(directory / "token"))
+        publisher = Publisher(kafka, SiteToken(str(directory / "token")))
         self.advertising = AdPublisher(publisher, source, now=lambda: self.at)
 
     def has(self, ce: str, *, slots: int = 8, free: int = 4, status: str = "Production") -> SeenElement:
@@ -124,6 +125,17 @@ async def site(broker: KafkaBroker, tmp_path: Path) -> AsyncIterator[Site]:
     await connection.start([find(TOPIC)])
     yield Site(connection, tmp_path)
     await connection.close()
+
+
+async def test_what_the_token_does_not_cover_is_told_and_not_sent(site: Site) -> None:
+    own = site.has("main")
+    site.told.seen = [SeenElement(offer=replace(own.offer, site="cern"), glue=own.glue), own]
+    await site.look()
+    assert await site.ads(1) == [("ad", "main", 0.0)]
+    assert site.advertising.trouble == "the token may not speak for cern"
+    site.told.seen = [own]
+    await site.look()
+    assert not site.advertising.trouble
 
 
 async def test_ads_come_each_period_and_between_them_only_for_news(site: Site) -> None:

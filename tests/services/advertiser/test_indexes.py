@@ -1,28 +1,25 @@
 """What index servers lead to, as the advertiser has it: whose ads these are, and what is gone and what is only not heard of."""
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
-from services.advertiser.advertising import SourceLoop
+from services.advertiser.advertising import AdPublisher, Publisher, SourceLoop
 from services.advertiser.config import AdmittedIdentity, AdvertisingSettings, Config, IndexSettings
-from services.advertiser.indexes import Indexes, TokenReader
+from services.advertiser.indexes import Indexes
 from services.advertiser.provider import SeenElement
+from services.advertiser.site_token import SiteToken
 from services.advertiser.sources import sources
 from tests.services.discovery.index_servers import ARC_XML, Held, IndexServers, index_servers, queue
-from wms.auth.keys import generate_keys, load_key
 from wms.auth.principal import Principal
-from wms.auth.token import Claims, mint
 from wms.bus.ad_topic import DISCOVERED
-from wms.bus.kafka import KafkaSettings
+from wms.bus.kafka import Kafka, KafkaSettings
 from wms.errors import Rejected, Unavailable
 from wms.ids import CeId
-from wms.runtime.config import AuthSettings
-from wms.runtime.every import Every
+from wms.runtime import clock
 from wms.site import ComputingElement
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -151,14 +148,14 @@ async def test_the_advertiser_says_of_whatever_it_found_that_it_did_and_lets_go_
     held = Held()
     servers.answers["top"] = held
     config = Config(
-        auth=AuthSettings(jwks=str(tmp_path / "jwks.json")),
         advertising=AdvertisingSettings(token_file=str(tmp_path / "token")),
         indexes=[IndexSettings(urls=[servers.url("top") + "?key=1"], attributes={"Odd": 1})],
     )
     [source] = sources(config)
     offer = ComputingElement(site="umea", ce="main", slots=1, max_cpu_time=1)
     assert source.settings(offer).attributes == {"Odd": 1, DISCOVERED: servers.url("top")}
-    looking = SourceLoop(Every("look", 60.0, source.provider.read), source)  # type: ignore[arg-type] # what it returns is not looked at
+    publisher = Publisher(Kafka(config.kafka, "advertiser"), SiteToken(config.advertising.token_file))
+    looking = SourceLoop(AdPublisher(publisher, source, now=clock.now), source)
     running = asyncio.create_task(looking.run())
     async with asyncio.timeout(20):
         await held.asked.wait()
@@ -178,19 +175,3 @@ async def test_a_broker_is_not_read_without_the_keys_of_its_issuers() -> None:
     settings = IndexSettings(urls=["kafka://127.0.0.1:9/wms.resource.ads"])
     with pytest.raises(Rejected, match="jwks"):
         Indexes(settings, KafkaSettings(), voice)
-
-
-async def test_who_we_are_is_as_our_token_says(tmp_path: Path) -> None:
-    generate_keys(tmp_path)
-    told = TokenReader(tmp_path / "jwks.json", tmp_path / "token")
-    with pytest.raises(Rejected, match="No such file"):
-        told.principal()
-    claims = Claims(kind="site", owner="i", sites=frozenset({"*.nordic.org"}))
-    for lifetime, seconds_ago in ((60, 0), (60, 120)):
-        (tmp_path / "token").write_text(
-            mint(load_key(tmp_path / "sites.pem"), claims, lifetime, time.time() - seconds_ago)
-        )
-        if not seconds_ago:
-            assert told.principal().sites == {"*.nordic.org"}
-    with pytest.raises(Rejected, match="expired"):
-        told.principal()

@@ -23,6 +23,7 @@ from tests.system.place import Place, owner, place
 from tests.waiting import eventually
 from wms.auth.revocations import Revocations
 from wms.embedded.process import free_port
+from wms.parsing.parser_pool import ParserPool
 
 __all__ = ["owner", "place"]
 
@@ -71,7 +72,7 @@ async def a_gateway(place: Place, **said: Any) -> AsyncIterator[Door]:
     config = msgspec.convert(told | beside, Config)
     async with hosted("gateway", config, build) as host, aiohttp.ClientSession() as session:
         (server,) = [each for each in host._loops if isinstance(each, HttpServer)]
-        readers = EventFeed | SiteInboxes | ExchangeAnswers | ServiceChannels
+        readers = EventFeed | SiteInboxes | ExchangeAnswers | ServiceChannels | ParserPool
         others = [each for each in host._loops if isinstance(each, readers)]
         serving = asyncio.create_task(server.run())
         running = [asyncio.create_task(each.run()) for each in others]

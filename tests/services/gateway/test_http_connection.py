@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 
 from services.gateway.http_connection import PIPELINED
+from tests.certificates import certificate
 from tests.services.gateway.conftest import Door, a_gateway
-from tests.services.gateway.test_http_server import certificate
 from tests.system.place import Place
 from tests.waiting import eventually
 
@@ -99,7 +99,7 @@ async def test_who_never_reads_an_answer_is_cut_off(place: Place, scheme: str) -
         request = b"GET /api/v1/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n"
         writer.write(request * PIPELINED)
         await writer.drain()
-        await eventually(lambda: door.bounds.cut == 1 and not door.bounds.open.total(), PATIENCE)
+        await eventually(lambda: door.bounds.places.cut == 1 and not door.bounds.places, PATIENCE)
         writer.close()
         # A response to each would be more.
         assert len(await cut_off(reader)) < PIPELINED * 20_000
@@ -108,13 +108,13 @@ async def test_who_never_reads_an_answer_is_cut_off(place: Place, scheme: str) -
 async def test_an_address_has_so_many_connections(place: Place) -> None:
     async with a_gateway(place, address_connections=5) as door:
         held = [await opened(door) for _ in range(5)]
-        await eventually(lambda: door.bounds.open.total() == 5)
+        await eventually(lambda: len(door.bounds.places) == 5)
         reader, writer = await opened(door)
         assert await cut_off(reader) == b""
         writer.close()
         for _, each in held:
             each.close()
-        await eventually(lambda: door.bounds.open.total() == 0)
+        await eventually(lambda: len(door.bounds.places) == 0)
         async with door.session.get(f"{door.url}/api/v1/health") as answer:
             assert answer.status == 200
 
@@ -124,4 +124,4 @@ async def test_an_honest_connection_is_used_again(place: Place, owner: str) -> N
         for _ in range(3):
             status, _ = await door.ask(owner, "GET", "/sites")
             assert status == 200
-        assert door.bounds.cut == 0
+        assert door.bounds.places.cut == 0

@@ -2,36 +2,13 @@
 
 import asyncio
 import ssl
-import subprocess
 import time
-from pathlib import Path
 
 import aiohttp
 
+from tests.certificates import certificate
 from tests.services.gateway.conftest import a_gateway
 from tests.system.place import Place
-
-
-def certificate(directory: Path) -> tuple[Path, Path]:
-    directory.mkdir(exist_ok=True)
-    key, cert = directory / "key.pem", directory / "cert.pem"
-    command = [
-        "openssl",
-        "req",
-        "-x509",
-        "-newkey",
-        "ec",
-        "-pkeyopt",
-        "ec_paramgen_curve:prime256v1",
-        "-nodes",
-    ]
-    names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost"]
-    subprocess.run(
-        [*command, *names, "-keyout", str(key), "-out", str(cert), "-days", "2"],
-        check=True,
-        capture_output=True,
-    )
-    return cert, key
 
 
 async def test_with_a_certificate_it_speaks_https_alone(place: Place, owner: str) -> None:

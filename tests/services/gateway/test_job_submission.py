@@ -1,11 +1,13 @@
 """Streams of descriptions are submitted in parts, and never held whole in memory."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
 
-from services.gateway.job_submission import LINES_TYPE
+from services.gateway.job_submission import LINES_TYPE, UNCOUNTED_BYTES
+from services.gateway.operation import JSON_TYPE
 from tests.services.gateway.conftest import Door
 
 
@@ -61,3 +63,25 @@ async def test_a_line_without_end_is_refused(door: Door, owner: str) -> None:
 async def test_an_empty_stream_is_refused(door: Door, owner: str) -> None:
     status, problem = await stream(door, owner, lines(0))
     assert (status, problem["code"]) == (422, "NO_JOBS")
+
+
+async def test_documents_of_one_owner_leave_memory_to_others(door: Door, owner: str) -> None:
+    complete = asyncio.Event()
+
+    async def slow() -> AsyncIterator[bytes]:
+        yield b'{"executable": "echo"'
+        await complete.wait()
+        yield b"}"
+
+    async def submit(who: str, body: bytes | AsyncIterator[bytes]) -> int:
+        headers = door.headers(who, **{"Content-Type": JSON_TYPE})
+        async with door.session.post(f"{door.url}/api/v1/jobs", data=body, headers=headers) as answer:
+            return answer.status
+
+    waiting = [asyncio.create_task(submit(owner, slow())) for _ in range(40)]
+    refused, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    assert {each.result() for each in refused} == {429}
+    large = b'{"executable": "echo"' + b" " * UNCOUNTED_BYTES + b"}"
+    assert await submit(f"{owner}-other", large) == 201
+    complete.set()
+    assert set(await asyncio.gather(*waiting)) == {201, 429}

@@ -6,7 +6,6 @@ import contextlib
 from services.gateway.event_cursor import EventCursor
 from services.gateway.event_record import EventRecord
 from services.gateway.older_events import OlderEvents
-from services.gateway.parsing_turns import ParsingTurns
 from tests.system.place import Place
 from tests.waiting import eventually
 from wms.bus.kafka import Kafka, KafkaSettings
@@ -21,7 +20,7 @@ async def test_they_are_read_from_a_place_on_one_reader_of_an_owner_at_a_time(pl
     kafka = Kafka(settings, "test")
     await kafka.start([find(TOPIC)])
     await kafka.send_many(TOPIC, [b"%d" % n for n in range(20)], [b"{}"] * 20)
-    older = OlderEvents(kafka, find(TOPIC), ParsingTurns())
+    older = OlderEvents(kafka, find(TOPIC))
     seen: dict[str, list[EventRecord]] = {"first": [], "second": [], "other": []}
 
     async def read(name: str, owner: str) -> None:

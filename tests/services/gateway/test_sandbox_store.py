@@ -1,6 +1,7 @@
 """A gateway whose sandbox store is in S3: bytes go in through it, and come out from the store itself under signed URLs."""
 
 import asyncio
+import contextlib
 import random
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -21,7 +22,7 @@ from wms.client.settings import GatewayAddress
 from wms.ids import AttemptId
 from wms.jobdesc.description import SandboxRef
 from wms.runtime.pilot_config import SandboxSettings
-from wms.transfer import SandboxStore, download, keep, upload
+from wms.transfer import SandboxStore, digest_of, download, keep, upload
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -74,6 +75,29 @@ async def test_who_prefers_it_is_sent_to_the_store(scene: Scene) -> None:
         assert len(await answer.read()) == scene.input.size
     async with session.get(url, headers=scene.pilot, allow_redirects=False) as answer:
         assert (answer.status, len(await answer.read())) == (200, scene.input.size)
+
+
+async def test_all_readers_of_an_archive_share_one_copy_that_has_no_name(scene: Scene) -> None:
+    url = attempt_url(scene.door, scene.attempt_id, f"inputs/{scene.input.sha256}")
+    async with contextlib.AsyncExitStack() as stack:
+        for _ in range(10):
+            answer = await stack.enter_async_context(scene.door.session.get(url, headers=scene.pilot))
+            assert answer.status == 200
+        assert _unnamed_copies(scene.input.sha256) == 1
+        ranged = scene.pilot | {"Range": f"bytes={scene.input.size - 10}-"}
+        async with scene.door.session.get(url, headers=ranged) as answer:
+            assert (answer.status, len(await answer.read())) == (206, 10)
+        assert _unnamed_copies(scene.input.sha256) == 1
+
+
+def _unnamed_copies(sha256: str) -> int:
+    """Return how many files without a name this process has open that hold this archive."""
+    found = 0
+    for each in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(OSError):
+            if str(each.readlink()).endswith("(deleted)"):
+                found += digest_of(each.read_bytes()) == sha256
+    return found
 
 
 async def test_no_url_is_made_for_who_may_not_read(scene: Scene) -> None:

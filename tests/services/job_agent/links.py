@@ -12,7 +12,6 @@ from services.gateway.event_feed import EventFeed
 from services.gateway.http_connection import ConnectionBounds
 from services.gateway.http_server import HttpServer
 from services.gateway.older_events import OlderEvents
-from services.gateway.parsing_turns import ParsingTurns
 from services.gateway.pilot_exchanges import ExchangeAnswers
 from services.gateway.service_channels import ServiceChannels
 from services.gateway.service_requests import Desk, PilotDesk
@@ -33,6 +32,7 @@ from wms.embedded.kafka_broker import KafkaBroker
 from wms.embedded.process import free_port
 from wms.ids import PilotId
 from wms.messages import events
+from wms.parsing.parser_pool import ParserPool
 from wms.runtime import clock
 from wms.runtime.pilot_config import GatewayAccess
 
@@ -56,14 +56,13 @@ class PilotsGateway:
         outbox = GroupedSends(kafka)
         self.pilots = PilotDesk(outbox, SiteInboxes(kafka), ExchangeAnswers(kafka, outbox))
         services = ServiceChannels(kafka.settings)
-        turns = ParsingTurns()
         self.desk = Desk(
             settings=self.settings,
             authentication=Authentication(self.verifier, limits),
             services=services,
             feed=EventFeed(kafka, find(events.TOPIC)),
-            older=OlderEvents(kafka, find(events.TOPIC), turns),
-            turns=turns,
+            older=OlderEvents(kafka, find(events.TOPIC)),
+            parsers=ParserPool(),
             pilots=self.pilots,
             store=None,
         )

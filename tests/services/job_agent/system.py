@@ -88,8 +88,9 @@ class Grid:
             await self._database.close()
 
     async def states(self, job_ids: list[int]) -> dict[int, str]:
+        """Return the jobs' states. Those of an array have no row of their own before they are matched."""
         rows = await self.sql("select job_id, state from job where job_id = any ($1)", job_ids)
-        return {row["job_id"]: row["state"] for row in rows}
+        return dict.fromkeys(job_ids, "Waiting") | {row["job_id"]: row["state"] for row in rows}
 
     async def until(self, job_ids: list[int], state: str, within: float = 45.0) -> None:
         """Wait until all these jobs are in that state."""
@@ -165,7 +166,6 @@ class Agent:
             "slots": self.slots,
             "token_file": str(self.place / "token"),
             "directory": str(self.place / "jobs"),
-            "lifeline": str(self.grid.system.layout.lock),
             "isolation": os.environ["WMS_ISOLATION"],
             **self._settings,
         }

@@ -10,7 +10,7 @@ from aiohttp import web
 
 from services.job_agent import gateway_connection
 from services.job_agent.gateway_connection import GatewayConnection, events
-from tests.services.gateway.test_http_server import certificate
+from tests.certificates import certificate
 from wms.embedded.process import free_port
 from wms.errors import Rejected, Unavailable
 from wms.runtime.pilot_config import GatewayAccess

@@ -9,7 +9,7 @@ from aiohttp import web
 
 from services.job_agent.gateway_session import FAILURES, bearer, gateway_session, unanswered
 from services.job_agent.gateway_store import opened_store
-from tests.services.gateway.test_http_server import certificate
+from tests.certificates import certificate
 from tests.services.job_agent.test_gateway_connection import served
 from wms.errors import Rejected
 from wms.ids import AttemptId, Epoch, JobId

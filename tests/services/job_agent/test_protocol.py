@@ -17,7 +17,7 @@ import pytest_asyncio
 
 from services.job_agent import reporter
 from services.job_agent.agent import Agent
-from services.job_agent.payload import shepherd, usage_sampling
+from services.job_agent.payload import process_tree, shepherd
 from services.job_agent.payload.workplace import Workplace
 from tests.services.job_agent.links import LINKS, agent_link, broker_settings
 from tests.services.job_agent.payload.processes import alive, new_tag
@@ -133,7 +133,7 @@ class Played:
         return result
 
 
-def job(*argv: str, **more: Any) -> OfferedJob:
+def job(*argv: str, likely_seconds: float | None = None, **more: Any) -> OfferedJob:
     description = {"executable": argv[0], "arguments": argv[1:], **more}
     return OfferedJob(
         job_id=JobId(next(_numbers)),
@@ -142,6 +142,7 @@ def job(*argv: str, **more: Any) -> OfferedJob:
         owner_group="g",
         vo="v",
         description=msgspec.Raw(msgspec.json.encode(description)),
+        likely_seconds=likely_seconds,
     )
 
 
@@ -216,8 +217,8 @@ async def stage(broker: KafkaBroker, tmp_path: Path, link_kind: str = "kafka") -
         agent = Agent(config, link, workplace)
         running = asyncio.create_task(agent.run())
         yield Scene(played, agent, running)
-        agent.abandon()
-        with contextlib.suppress(BaseExceptionGroup):
+        running.cancel()
+        with contextlib.suppress(BaseExceptionGroup, asyncio.CancelledError):
             await asyncio.wait_for(running, 10)
     listening.cancel()
     await asyncio.gather(listening, return_exceptions=True)
@@ -271,10 +272,7 @@ async def test_results_that_follow_each_other_go_in_few_reports(
 ) -> None:
     monkeypatch.setattr(reporter, "RESULTS_SECONDS", 0.5)
     monkeypatch.setattr(reporter, "START_SECONDS", 0.5)
-    # However long they take on a busy machine, all are taken.
-    monkeypatch.setattr("services.job_agent.prefetch.Prefetch.ahead", lambda *_: 20)
-    monkeypatch.setattr("services.job_agent.match_requests.AHEAD_LIMIT", 20)
-    played, many = scene.played, [job("true") for _ in range(20)]
+    played, many = scene.played, [job("true", likely_seconds=0.01) for _ in range(20)]
     began = shepherd.now()
     await played.offer(await played.asked(), *many)
     for each in many:
@@ -424,7 +422,7 @@ async def test_an_agent_that_cannot_watch_its_payloads_ends_with_them(
     def blind(*_: object) -> None:
         raise RuntimeError("no /proc here")
 
-    monkeypatch.setattr(usage_sampling, "usage_by_mark", blind)
+    monkeypatch.setattr(process_tree, "usage_by_mark", blind)
     await played.offer(await played.asked(), job("sleep", tag))
     with pytest.raises(BaseExceptionGroup) as caught:
         await asyncio.wait_for(scene.running, 10)

@@ -2,11 +2,8 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
-import pytest_asyncio
 
 from services.job_agent import slots
 from services.job_agent.leased_jobs import LeasedJob, LeasedJobs
@@ -14,23 +11,12 @@ from services.job_agent.offered_job import read
 from services.job_agent.payload.run import Payload
 from services.job_agent.payload.shepherd import now
 from services.job_agent.payload.workplace import Workplace
-from services.job_agent.prefetch import Prefetch
 from services.job_agent.slots import Slots
 from tests.services.job_agent.payload.processes import until
 from tests.unit.job_agent.examples import failing, offered
-from wms.ids import AttemptId, PilotId, SiteName
+from wms.ids import AttemptId
 from wms.job.reasons import Code
 from wms.messages.reports import Result, UsageOverTime
-from wms.transfer import open_store
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def workplace(tmp_path: Path) -> AsyncIterator[Workplace]:
-    store = open_store(f"file://{tmp_path / 'store'}")
-    async with Workplace(
-        root=tmp_path / "run", store=store, site=SiteName("S"), pilot_id=PilotId("p")
-    ) as each:
-        yield each
 
 
 class Heard:
@@ -53,7 +39,7 @@ class Running:
     def __init__(self, workplace: Workplace) -> None:
         self.holdings = LeasedJobs(slots=8, memory_mb=1_000)
         self.heard = Heard()
-        self.slots = Slots(workplace, self.holdings, self.heard, Prefetch(0.5), lambda: None)  # type: ignore[arg-type]
+        self.slots = Slots(workplace, self.holdings, self.heard, lambda: None)  # type: ignore[arg-type]
 
     def hold(self, number: int, *argv: str) -> LeasedJob:
         return self.holdings.take(read(offered(number, executable=argv[0], arguments=argv[1:])))
@@ -71,7 +57,9 @@ async def test_a_lease_that_cannot_be_taken_up_fails_its_own_job(
         patched.setattr(
             slots,
             "Payload",
-            lambda where, job_id, *more: failing() if job_id == 1 else Payload(where, job_id, *more),
+            lambda where, job_id, *more, **named: (
+                failing() if job_id == 1 else Payload(where, job_id, *more, **named)
+            ),
         )
         async with asyncio.TaskGroup() as group:
             running.slots.group = group

@@ -3,6 +3,8 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from msgspec.structs import replace
+
 from services.matcher import ads
 from services.matcher.ads import AdSync
 from tests.services.test_isolation import slots
@@ -13,7 +15,7 @@ from wms.bus.consumer import Delivery
 from wms.db.database import Database
 from wms.ids import CeId
 from wms.messages import replies
-from wms.messages.ads import Advertise
+from wms.messages.ads import Advertise, Withdraw
 from wms.site import ComputingElement
 
 
@@ -57,6 +59,18 @@ async def test_an_ad_of_the_future_is_refused_to_its_sender(the_world: World) ->
     assert (refused.code, refused.reply_to) == ("AD_OF_THE_FUTURE", "A/ce")
     await hear(the_world, timedelta(seconds=60), slots=7)
     assert await slots(the_world) == [7], "a clock may be a little ahead"
+
+
+async def test_what_a_token_says_of_another_site_is_refused_to_its_bearer(the_world: World) -> None:
+    await hear(the_world, timedelta(0), slots=1)
+    eve = replace(SITE, owner="eve", site="B")
+    stolen = Advertise(element=replace(ELEMENT, slots=999), advertised_at=datetime.now(UTC))
+    for said in (stolen, Withdraw(site="A", ce="ce", advertised_at=datetime.now(UTC))):
+        async with the_world.db.transaction() as tx:
+            await ads.handle(tx, [Delivery(eve, said)])
+    assert await slots(the_world) == [1]
+    told = [each for each in the_world.replies("eve") if isinstance(each, replies.Refused)]
+    assert [(each.code, each.reply_to) for each in told] == [("NOT_YOUR_SITE", "A/ce")] * 2
 
 
 async def test_a_stored_ad_of_the_future_does_not_lock_its_element_out(the_world: World) -> None:

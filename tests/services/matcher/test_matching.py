@@ -24,7 +24,13 @@ from wms.site import Resource
 
 
 def request(
-    name: str = "r-1", *, slots: int = 1, packed: bool = True, again: bool = False, **resource: Any
+    name: str = "r-1",
+    *,
+    slots: int = 1,
+    packed: bool = True,
+    again: bool = False,
+    seconds: float = 0.0,
+    **resource: Any,
 ) -> MatchRequest:
     described = {"setup": "default", "vo": "lhcb", "cpu_time": 10**6, "processors": slots, **resource}
     return MatchRequest(
@@ -34,6 +40,7 @@ def request(
         slots=slots,
         packed=packed,
         again=again,
+        seconds=seconds,
     )
 
 
@@ -225,3 +232,39 @@ async def test_the_index_is_set_right_in_both_directions(the_world: World) -> No
     await the_world.order("kill", *kept, *entered)
     await feed.reconcile()
     assert list(index.queue_ids()) == []
+
+
+async def test_with_late_news_a_request_never_gets_more_than_it_asked_for(the_world: World) -> None:
+    """Two matchers give out the same jobs, and hear nothing of each other: most draws are in vain, and are repeated."""
+    await the_world.submitted(160, memory_mb=100)
+    first, second = [await loaded(the_world, seed) for seed in (1, 2)]
+    for number in range(6):
+        for matching in (first, second):
+            name = f"{number}-{id(matching)}"
+            packed = number % 2 == 0
+            wanted = request(name, slots=16, packed=packed, processors=16, memory_mb=1_200)
+            offers = await asked(the_world, wanted, matching=matching)
+            assert sum(len(each.jobs) for each in offers if isinstance(each, Offer)) <= (12 if packed else 16)
+
+
+async def test_short_jobs_follow_in_a_slot_and_long_ones_keep_their_turn(the_world: World) -> None:
+    await the_world.submit({"array": 50}, who=user("ann"))
+    await the_world.submit({"array": 8}, who=user("bob"))
+    matching = await loaded(the_world)
+    short = next(each for each in matching._index.queue_ids() if matching._index.count(each) == 50)
+    matching._turns.likely_seconds = {short: 0.25}
+    turns = []
+    for number in range(24):
+        ahead = number % 2 == 1
+        (answer,) = await asked(
+            the_world, request(f"r-{number}", packed=not ahead, seconds=1.0), matching=matching
+        )
+        jobs = answer.jobs if isinstance(answer, Offer) else ()
+        turns.append((ahead, [(each.owner, each.likely_seconds) for each in jobs]))
+    assert [("ann", 0.25)] * 4 in [jobs for _, jobs in turns]
+    assert not [jobs for ahead, jobs in turns if ahead and ("bob", None) in jobs], (
+        "a slot has no long job in reserve"
+    )
+    # Half of the turns are bob's: those that were drawn in vain came later.
+    assert [jobs for ahead, jobs in turns if not ahead].count([("bob", None)]) >= 4
+    assert not await the_world.sql("select from ended_attempt")

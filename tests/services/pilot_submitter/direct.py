@@ -28,6 +28,7 @@ from wms.messages.reports import FromAgent
 from wms.runtime import clock
 from wms.transfer import SandboxStore, open_store
 
+TRUSTING = SLURM._replace(direct_trusted=("*/*/*",))
 _REPORTS: msgspec.json.Decoder[Any] = msgspec.json.Decoder(FromAgent)
 
 
@@ -60,7 +61,7 @@ class DirectSubmitter:
     """A pilot submitter at one element, which holds the leases of the jobs that it sends there."""
 
     def __init__(
-        self, site: Site, dispatcher: Dispatcher, name: str = "s-1", *, terms: EndpointSettings = SLURM
+        self, site: Site, dispatcher: Dispatcher, name: str = "s-1", *, terms: EndpointSettings = TRUSTING
     ) -> None:
         self.site, self.world = site, site.world
         endpoint = CeEndpoint(CeId("A", "first"), dispatcher, lambda: site.now, terms)

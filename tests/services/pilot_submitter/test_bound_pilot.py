@@ -1,9 +1,13 @@
 """What the pilot of a placement asks for, and what its token lets it have."""
 
+import tomllib
 from datetime import UTC, datetime, timedelta
+
+import msgspec
 
 from tests.services.pilot_submitter.elements import ENDS, Site
 from tests.services.pilot_submitter.placing import FakeQueue, Submitter, order
+from wms.transfer.movers import TransferSettings
 
 
 async def test_a_pilot_is_sent_for_the_job_alone_in_its_reservation(site: Site) -> None:
@@ -24,6 +28,36 @@ async def test_a_pilot_is_sent_for_the_job_alone_in_its_reservation(site: Site) 
     (row,) = await site.world.sql("select job_id, site, ce from pilot")
     assert tuple(row) == (job_id, "A", "first")
     await submitter.audited()
+
+
+async def test_it_is_told_when_its_job_may_start_and_from_where_files_come_first(site: Site) -> None:
+    queue = site.dispatcher(FakeQueue, "first", ENDS)
+    assert isinstance(queue, FakeQueue)
+    wishes = {"earliest_start_after": 3_600, "latest_start_after": 15}
+    await order(site, predicted={"hosts": ["se.fast", "se.slow"]}, job={"preferences": wishes})
+    await Submitter(site, queue).placing.send()
+    config = msgspec.convert(tomllib.loads(queue.taken[0].config), type=_Told)
+    (row,) = await site.world.sql("select submitted_at from job")
+    earliest = row["submitted_at"] + timedelta(hours=1)
+    assert (config.pilot.earliest_start, config.pilot.latest_start) == (
+        earliest,
+        earliest + timedelta(seconds=15),
+    )
+    assert config.transfers.first_hosts == ["se.fast", "se.slow"]
+    assert config.pilot.walltime_seconds == queue.taken[0].request.walltime_seconds
+
+
+class _Window(msgspec.Struct):
+    earliest_start: datetime
+    latest_start: datetime
+    walltime_seconds: int
+
+
+class _Told(msgspec.Struct):
+    """What this test looks at of a pilot's configuration."""
+
+    pilot: _Window
+    transfers: TransferSettings
 
 
 async def test_its_token_binds_it_to_the_job(site: Site) -> None:

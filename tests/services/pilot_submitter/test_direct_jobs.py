@@ -12,7 +12,7 @@ from tests.contract.dispatch.grounds import ArcGround, FakeHTCondorGround
 from tests.middleware import Sites
 from tests.services.pilot_submitter.direct import DirectSubmitter, direct_job, local, store, store_of
 from tests.services.pilot_submitter.elements import ENDS, Site
-from tests.services.pilot_submitter.placing import FakeQueue, FakeRefusal
+from tests.services.pilot_submitter.placing import SLURM, FakeQueue, FakeRefusal
 from tests.services.placing import told_broker
 from tests.waiting import eventually
 from wms.dispatch.local import LocalDispatcher
@@ -241,4 +241,22 @@ async def test_a_job_that_does_not_fit_is_given_up(site: Site) -> None:
     await site.world.sql("update pilot set submitted_at = submitted_at - interval '1 h'")
     await submitter.until(job_id, "Checking")
     assert await submitter.last(job_id) == ("Failed", "NOT_TAKEN")
+    await submitter.audited()
+
+
+@pytest.mark.parametrize(
+    ("trusted", "ends"), [((), "Checking"), (("lhcb/*/bob",), "Checking"), (("lhcb/*/ann",), "Done")]
+)
+async def test_only_those_whom_the_element_names_have_jobs_sent_directly(
+    site: Site, tmp_path: Path, trusted: tuple[str, ...], ends: str
+) -> None:
+    ran = tmp_path / "ran"
+    submitter = DirectSubmitter(site, local(site), terms=SLURM._replace(direct_trusted=trusted))
+    job_id = await direct_job(site, "touch", str(ran))
+    await submitter.until(job_id, ends)
+    assert ran.exists() == (ends == "Done")
+    if ends == "Checking":
+        (told,) = told_broker(site.world)
+        assert told.code == "NOT_TRUSTED"
+        assert "`direct_trusted` of the element does not name them" in told.text
     await submitter.audited()

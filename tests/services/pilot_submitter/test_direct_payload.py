@@ -27,7 +27,7 @@ async def test_its_environment_is_its_own_and_what_tells_it_where_it_is(tmp_path
     assert made.environment["X"] == "1"
     assert made.environment["WMS_JOB_ID"] == "7"
     assert set(made.environment) == {
-        "PATH", "LANG", "X", "WMS_JOB_ID", "WMS_EPOCH", "WMS_SITE", "WMS_PILOT", "WMS_PROCESSORS",
+        "PATH", "LANG", "X", "WMS_JOB_ID", "WMS_EPOCH", "WMS_SITE", "WMS_CE", "WMS_PILOT", "WMS_PROCESSORS",
     }  # fmt: skip
 
 
@@ -45,3 +45,13 @@ async def test_inputs_are_unpacked_anew(tmp_path: Path) -> None:
 async def test_what_cannot_be_had_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Rejected):
         await payload(tmp_path, input_sandbox=(SandboxRef(sha256="0" * 64, size=1),))
+
+
+async def test_inputs_that_take_more_disk_than_the_job_asks_for_are_refused_in_time(tmp_path: Path) -> None:
+    store = open_store((tmp_path / "store").as_uri())
+    ref = keep(store, {"zeros": bytes(3 << 20)})
+    boxes = tuple(SandboxRef(sha256=ref.sha256, size=ref.size, directory=name) for name in ("1", "2"))
+    with pytest.raises(Rejected) as refused:
+        await payload(tmp_path, input_sandbox=boxes, disk_mb=5)
+    assert refused.value.code == "DISK_LIMIT"
+    assert sum(path.stat().st_size for path in (tmp_path / "inputs").rglob("zeros")) == 3 << 20

@@ -13,9 +13,8 @@ from services.pilot_submitter.direct_staging import direct_fault, staged_files
 from tests.contract.dispatch.grounds import SHELL, ArcGround, FakeHTCondorGround
 from tests.contract.transfer.storages import Nginx
 from tests.middleware import Sites
-from tests.services.pilot_submitter.direct import DirectSubmitter, direct_job, local
+from tests.services.pilot_submitter.direct import TRUSTING, DirectSubmitter, direct_job, local
 from tests.services.pilot_submitter.elements import Site
-from tests.services.pilot_submitter.placing import SLURM
 from wms.dispatch.arc import ArcDispatcher
 from wms.dispatch.arc_rest import ArcEndpoint
 from wms.errors import Rejected
@@ -48,6 +47,18 @@ def test_an_output_goes_to_all_of_its_targets() -> None:
     file = OutputFile(name="out", targets=(f"{URL}/a", f"{URL}/b"))
     found = staged_files(described(outputs=(file,)), STAGES, AccessRules())
     assert [(each.name, each.url) for each in found.outputs] == [("out", f"{URL}/a"), ("out", f"{URL}/b")]
+
+
+@pytest.mark.parametrize(
+    ("patterns", "kept"),
+    [(("out/*.root",), True), (("out",), True), (("*.log", "other"), False), ((), False)],
+)
+def test_an_output_that_the_sandbox_has_too_is_kept(patterns: tuple[str, ...], *, kept: bool) -> None:
+    file = OutputFile(name="out/a.root", targets=(f"{URL}/a",))
+    (found,) = staged_files(
+        described(outputs=(file,), output_sandbox=patterns), STAGES, AccessRules()
+    ).outputs
+    assert found.kept is kept
 
 
 @pytest.mark.parametrize(
@@ -108,7 +119,7 @@ def storage() -> Iterator[Nginx]:
 def arc(site: Site, testbed: Sites) -> DirectSubmitter:
     ground = ArcGround(testbed)
     dispatcher = ArcDispatcher(ground.element(testbed.told["arc"]["url"], "main"), SHELL, stages=True)
-    return DirectSubmitter(site, dispatcher, terms=SLURM._replace(transfers=TransferSettings(access=HERE)))
+    return DirectSubmitter(site, dispatcher, terms=TRUSTING._replace(transfers=TransferSettings(access=HERE)))
 
 
 def ends(storage: Nginx, to: str, **more: Any) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from tests.services.brokers import BrokerWorld
 from tests.services.resource_broker.test_brokered_jobs import loaded
 from tests.services.world import World
 from wms.db import job_record
+from wms.dispatch.reservation import LATE_SECONDS
 from wms.ids import CeId
 from wms.messages.agreements import OFFERS_TOPIC, Confirm, Reserve, ToSite
 
@@ -26,9 +27,26 @@ async def test_an_offer_says_what_is_reserved_for_whom_and_when(
         agreements.request(tx, [(job, AgreementRequest("7-1", CeId("A", "ce")))], 60.0)
     (told,) = map(_TO_SITE.decode, the_world.take(OFFERS_TOPIC))
     assert (told.agreement_id, told.job_id, told.owner, told.vo) == ("7-1", job_id, "ann", "lhcb")
-    assert (told.site, told.ce, told.cpus, told.duration_seconds) == ("A", "ce", 4, 3_600)
+    assert (told.site, told.ce, told.cpus, told.duration_seconds) == ("A", "ce", 4, 3_600 + 120)
     assert (told.latest_start - told.earliest_start).total_seconds() == 600
     assert (told.flexible, told.expires_in_seconds) == (False, 60.0)
+
+
+async def test_a_reservation_begins_so_early_that_the_program_starts_in_its_window(
+    brokers: BrokerWorld, the_world: World
+) -> None:
+    wishes = {"earliest_start_after": 3_600, "latest_start_after": 15}
+    await brokers.submitted(preferences=wishes, wall_time=95)
+    (job,) = await loaded(brokers, the_world)
+    wanted = AgreementRequest("7-1", CeId("A", "ce"), moving_seconds=41.0, fetching_seconds=41.0)
+    async with the_world.db.transaction() as tx:
+        agreements.request(tx, [(job, wanted)], 60.0)
+    (told,) = map(_TO_SITE.decode, the_world.take(OFFERS_TOPIC))
+    window = job.facts.window
+    assert (window.earliest - told.earliest_start).total_seconds() == 41
+    assert (window.latest - told.latest_start).total_seconds() == 41
+    pilots = (told.duration_seconds - LATE_SECONDS) // 60 * 60
+    assert pilots >= 95 + 41, "the whole minutes that the pilot requests hold the program and its files"
 
 
 async def test_files_come_and_go_within_what_is_reserved(brokers: BrokerWorld, the_world: World) -> None:

@@ -1,4 +1,4 @@
-"""The host of a service's loops: one that ends by itself is a fault, one that is stopped is none."""
+"""The host of a service: what it signs, and how it starts and ends."""
 
 import asyncio
 import uuid
@@ -7,7 +7,6 @@ from typing import Any
 
 import asyncpg
 import msgspec
-import pytest
 
 from tests.services.hosting import hosted, settings
 from tests.services.world import World
@@ -19,35 +18,7 @@ from wms.messages import broker
 from wms.messages.wire import encode
 from wms.runtime import clock
 from wms.runtime.config import ServiceConfig
-from wms.runtime.every import Every
-from wms.runtime.host import Host, LoopEnded, _endless
-
-
-class Ending:
-    """A loop that ends in some way."""
-
-    name = "ending"
-
-    def __init__(self, error: BaseException | None) -> None:
-        self._error = error
-
-    async def run(self) -> None:
-        if self._error:
-            raise self._error
-
-
-@pytest.mark.parametrize("error", [None, asyncio.CancelledError()])
-async def test_a_loop_that_ends_by_itself_is_a_fault(error: BaseException | None) -> None:
-    with pytest.raises(LoopEnded):
-        await _endless(Ending(error))
-
-
-async def test_a_loop_that_is_stopped_is_none() -> None:
-    task = asyncio.create_task(_endless(Every("never", 1_000, asyncio.Event().wait)))
-    await asyncio.sleep(0)
-    task.cancel()
-    await asyncio.wait([task])
-    assert task.cancelled()
+from wms.runtime.host import Host
 
 
 async def test_messages_between_services_are_signed_and_need_no_token(

@@ -10,6 +10,7 @@ from tests.services.runtime.counting import Counting
 from tests.services.runtime.counting_service import HANGS
 from tests.waiting import eventually
 from wms.bus.consumer import Consumer
+from wms.bus.membership import Membership
 from wms.embedded.kafka_broker import KafkaBroker
 from wms.ids import InstanceId
 from wms.runtime.watchdog import EXIT_HANGING, Stalled, Watchdog
@@ -61,10 +62,18 @@ class FaultyConsumer:
         self.begun_anew += 1
 
 
-def test_a_partition_that_is_not_served_is_read_anew_and_then_the_process_ends() -> None:
+def test_a_partition_that_is_not_served_is_read_anew_and_then_the_process_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     faulty, ended = FaultyConsumer(), list[int]()
     consumer = cast("Consumer[Any]", faulty)
-    dog = Watchdog([consumer], "", InstanceId("i"), ended.append)
+    membership = Membership(InstanceId("i"))
+    dog = Watchdog([consumer], "", membership, ended.append)
+    faulty.stalled = 61
+    dog.look(consumer)
+    assert faulty.begun_anew == 0  # the servers are away
+    monkeypatch.setattr(membership, "good_seconds", lambda: 100.0)
+    faulty.stalled = 0
     dog.look(consumer)
     assert faulty.begun_anew == 0
     faulty.stalled = 11

@@ -161,7 +161,8 @@ async def test_files_go_to_the_store_and_come_back(place: Place, tmp_dir: Path, 
     (tmp_dir / "data" / "a.txt").write_text("a")
     async with Client.connect(place.settings(owner)) as client:
         ref = await client.upload([tmp_dir / "data"])
-        assert await client.upload({"data/a.txt": b"a"}) == ref
+        assert await client.upload([tmp_dir / "data"]) == ref
+        assert await client.upload({"a.txt": b"a"}) == await client.upload({"a.txt": b"a"})
         job = (await client.submit(msgspec.structs.replace(HELLO, input_sandbox=(ref,)))).ids[0][0]
         with pytest.raises(Rejected, match="asked to keep no files"):
             await client.output(job, tmp_dir / "out")

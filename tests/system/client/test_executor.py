@@ -1,5 +1,6 @@
 """The Python client against a whole system: watching, maps, outputs, and functions that run as jobs."""
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 import pytest_asyncio
 
 from tests.conftest import _fresh_database as fresh_database
+from tests.waiting import eventually
 from wms.client import Client, JobDescription, Rejected, State, Unavailable, select
 from wms.client import sync as blocking
 from wms.client.executor import Executor
@@ -31,7 +33,7 @@ async def root(
 async def test_jobs_are_watched_until_they_have_ended(root: Path) -> None:
     async with Client.connect(root) as client:
         sleeper = await client.submit(JobDescription(executable="sleep", arguments=("60",)))
-        with pytest.raises(Unavailable, match="1 jobs have not ended within 1 s"):
+        with pytest.raises(Unavailable, match="1 job has not ended within 1 s"):
             async for _ in client.watch(sleeper, timeout=1):
                 pass
         letters = JobDescription(executable="true", name="{x}")
@@ -103,7 +105,7 @@ def test_functions_run_as_jobs(
 
 def test_a_chunk_is_one_job(root: Path, here: JobDescription) -> None:
     with Executor(root, description=here, initializer=sys.setrecursionlimit, initargs=(777,)) as executor:
-        with pytest.raises(ValueError, match="chunksize must be 1 or more"):
+        with pytest.raises(ValueError, match="chunksize and buffersize must be 1 or more"):
             executor.map(pow, [1], chunksize=0)
         assert list(executor.map(pow, range(7), [2] * 9, chunksize=3, timeout=90)) == [0, 1, 4, 9, 16, 25, 36]
         assert len(set(executor.map(eval, ["__import__('os').getpid()"] * 4, chunksize=2, timeout=90))) == 2
@@ -127,6 +129,26 @@ def test_what_is_cancelled_is_told_and_killed(root: Path, here: JobDescription) 
     assert all(each.cancelled() for each in sleepers)
     with blocking.Client(root) as client:
         assert client.wait(select(owner=client.credential().owner, state="live"), timeout=60) == {}
+
+
+async def test_an_error_leaves_nothing_running(root: Path, here: JobDescription) -> None:
+    with contextlib.suppress(ZeroDivisionError), Executor(root, description=here) as executor:
+        sleeper = executor.submit(time.sleep, 600)
+        await eventually(sleeper.running, within=60)
+        raise ZeroDivisionError
+    assert sleeper.cancelled()
+    program = (
+        "import sys, time; from wms.client import JobDescription; from wms.client.executor import Executor\n"
+        "executor = Executor(description=JobDescription(executable=sys.executable, name='left'))\n"
+        "executor.submit(time.sleep, 600); time.sleep(1); raise KeyboardInterrupt\n"
+    )
+    environment = {**os.environ, "WMS_DATA": str(root)}
+    subprocess.run([sys.executable, "-c", program], env=environment, check=False, timeout=100)
+    with blocking.Client(root) as client:
+        assert sleeper.job_id is not None
+        assert client.show(sleeper.job_id).job.name == "sleep"
+        ended = client.wait(select(owner=client.credential().owner, name="left"), timeout=60)
+        assert (ended, client.wait(select(sleeper.job_id), timeout=60)) == ({"Killed": 1}, {"Killed": 1})
 
 
 def test_an_executor_without_a_system_breaks_with_the_remedy(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.system.place import Place, owner, place
-from tests.waiting import eventually
 from wms.bus.kafka import KafkaSettings
 from wms.bus.topics import find
 from wms.client.credential import UserCredential, decode
@@ -28,6 +27,12 @@ async def connected(place: Place) -> AsyncIterator[KafkaRequests]:
         yield requests
     finally:
         await requests.close()
+
+
+async def sent(requests: KafkaRequests) -> None:
+    """Wait until a request is under way. It is looked for at every turn of the loop: its answer takes no longer than a pause."""
+    while not requests.waiting:
+        await asyncio.sleep(0)
 
 
 def user(place: Place, owner: str) -> UserCredential:
@@ -58,7 +63,7 @@ async def test_an_id_of_a_client_is_under_way_once(place: Place, owner: str) -> 
     async with connected(place) as requests:
         alice = user(place, owner)
         first = asyncio.create_task(counted(requests, alice, "gateway.x"))
-        await eventually(lambda: requests.waiting)
+        await sent(requests)
         with pytest.raises(Rejected, match="ID_IN_USE"):
             await counted(requests, alice, "gateway.x")
         await first
@@ -69,7 +74,7 @@ async def test_a_connection_that_breaks_is_opened_again_and_the_requests_are_sen
 ) -> None:
     async with connected(place) as requests:
         asking = asyncio.create_task(counted(requests, user(place, owner), "gateway.x"))
-        await eventually(lambda: requests.waiting)
+        await sent(requests)
         line = requests._line
         assert line is not None
         line.break_off()

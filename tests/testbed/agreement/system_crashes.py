@@ -160,7 +160,7 @@ class SystemCrashes:
                 self._place / "own",
                 kafka="loopback",
                 durable=False,
-                services=("job_manager", "matcher"),
+                services=("job_manager", "matcher", "gateway"),
                 pilots={"local_sites": ["nowhere"], "idle_seconds": 3.0, "given_up_seconds": 60.0},
             ) as system,
             Client.connect(system.layout.root, timeout=60) as client,

@@ -54,6 +54,15 @@ def test_lines_that_were_cut_are_put_together() -> None:
     assert (queue.enabled, queue.started) == (False, True), "what goes on is no attribute"
 
 
+def test_queues_as_slurms_own_qstat_prints_them() -> None:
+    said = "\tqueue_type = Execution\n\tresources_default.nodes = 4\n\tenabled = {0}\n\tstarted = {0}\n\n"
+    first, second = queues(
+        "".join(f"Queue:\t{name}\n{said.format(up)}" for name, up in (("short", "yes"), ("down", "no")))
+    )
+    assert (first.name, first.enabled, first.started) == ("short", True, True)
+    assert (second.name, second.enabled, second.started) == ("down", False, False)
+
+
 @pytest.mark.parametrize(
     ("jobs", "free"),
     [("", 8), ("0/1.s", 7), ("0/1.s, 0/2.s", 7), ("0-3,6/1[2].s,7/3.s", 2), ("0-99999999/1.s", 7), ("?", 8)],

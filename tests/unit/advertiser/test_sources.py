@@ -10,7 +10,7 @@ from wms.errors import Rejected
 
 def test_faults_of_the_configuration_are_told_at_the_start():
     def config(**said: object) -> Config:
-        table = {"auth": {"jwks": "x"}, "advertising": {"token_file": "t"}, **said}
+        table = {"advertising": {"token_file": "t"}, **said}
         return msgspec.convert(table, Config)
 
     for fault in (

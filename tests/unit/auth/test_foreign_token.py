@@ -72,6 +72,8 @@ def test_times_are_kept(trusting: Trusting) -> None:
     token = trusting.foreign.sign()
     assert trusting.code(token, NOW + 600) == "TOKEN_EXPIRED"
     assert trusting.code(token, NOW - 31) == "TOKEN_NOT_YET_VALID"
+    later = int(NOW) + 40 * 86_400
+    assert trusting.code(trusting.foreign.sign(iat=later, exp=later + 60)) == "TOKEN_INVALID"
     assert trusting.verifier.subject(token) == f"{URL}#a1b2"
 
 

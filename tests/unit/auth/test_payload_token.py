@@ -9,9 +9,9 @@ import time
 import jwt
 import pytest
 
-from tests.unit.auth.issuer import Issuer
+from tests.unit.auth.issuer import Issuer, code
 from wms.auth.orders import OrderKeys, PilotKey
-from wms.auth.payload_token import LIFETIME_LIMIT, payload_principal, payload_token
+from wms.auth.payload_token import LIFETIME_LIMIT, payload_token, verified_payload
 from wms.auth.revocations import Revocation, Revocations
 from wms.auth.token import Verifier
 from wms.client.credential import decode
@@ -42,9 +42,9 @@ def test_a_token_names_job_epoch_and_pilot(issuer: Issuer) -> None:
 
 
 def test_tokens_by_both_secrets_of_the_services_are_valid() -> None:
-    assert {payload_principal(token_of(secret=each), KEYS).job_id for each in (OLD, NEW)} == {7}
+    assert {verified_payload(token_of(secret=each), KEYS).principal.job_id for each in (OLD, NEW)} == {7}
     with pytest.raises(Rejected, match="signature"):
-        payload_principal(token_of(secret=secrets.token_bytes(32)), KEYS)
+        verified_payload(token_of(secret=secrets.token_bytes(32)), KEYS)
 
 
 def test_a_client_reads_it_as_any_token() -> None:
@@ -55,7 +55,7 @@ def test_a_client_reads_it_as_any_token() -> None:
 def test_it_lives_as_long_as_may_be_and_no_longer() -> None:
     key = PilotKey("p1", KEYS.of_pilot("p1"))
     token = payload_token(key, ATTEMPT, 1e12, NOW)
-    assert payload_principal(token, KEYS).expires_at == NOW + LIFETIME_LIMIT
+    assert verified_payload(token, KEYS).principal.expires_at == NOW + LIFETIME_LIMIT
 
 
 def test_every_change_of_a_token_is_refused(issuer: Issuer) -> None:
@@ -100,6 +100,20 @@ def test_a_token_with_more_or_other_claims_is_refused(issuer: Issuer) -> None:
     ):
         with pytest.raises(Rejected):
             checking.verify(forged("p1", **claims), NOW)
+
+
+@pytest.mark.parametrize(
+    ("claims", "refusal"),
+    [
+        ({"iat": int(NOW) + 31}, "TOKEN_NOT_YET_VALID"),
+        ({"exp": int(NOW) + LIFETIME_LIMIT + 31}, "TOKEN_INVALID"),
+        ({"iat": int(NOW) + 9 * LIFETIME_LIMIT, "exp": int(NOW) + 10 * LIFETIME_LIMIT}, "TOKEN_INVALID"),
+    ],
+)
+def test_its_times_are_judged_as_those_of_any_token(
+    issuer: Issuer, claims: dict[str, int], refusal: str
+) -> None:
+    assert code(lambda: verifier(issuer).verify(forged("p1", **claims), NOW)) == refusal
 
 
 def test_no_public_key_is_taken_for_a_secret(issuer: Issuer) -> None:

@@ -273,6 +273,17 @@ def test_no_token_lives_for_long(issuer: Issuer) -> None:
     assert code(lambda: issuer.verifier().verify(long, NOW)) == "TOKEN_INVALID"
 
 
+@pytest.mark.parametrize("claims", [ALICE, PILOT, SITE], ids=lambda claims: claims.kind)
+def test_a_token_issued_in_the_future_is_refused(issuer: Issuer, claims: Claims) -> None:
+    key = {"user": "issuer", "pilot": "pilots", "site": "sites"}[claims.kind]
+    body = {**msgspec.to_builtins(claims), "rights": None, "nbf": int(NOW)}
+    soon = issuer.sign(key, **{**body, "iat": int(NOW) + 31})
+    assert code(lambda: issuer.verifier().verify(soon, NOW)) == "TOKEN_NOT_YET_VALID"
+    late = int(NOW) + 100 * tokens.LIFETIME_LIMIT
+    far = issuer.sign(key, **{**body, "iat": late, "exp": late + 60})
+    assert code(lambda: issuer.verifier().verify(far, NOW)) == "TOKEN_INVALID"
+
+
 def test_the_cache_holds_no_token(issuer: Issuer) -> None:
     verifier, token = issuer.verifier(), issuer.mint()
     verifier.verify(token, NOW)

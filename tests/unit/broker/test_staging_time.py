@@ -9,7 +9,7 @@ from tests.unit.broker.examples import job, place
 from wms.broker.job_to_place import FileToMove
 from wms.broker.knowledge import Knowledge, MeasuredTransfer
 from wms.broker.prediction import LONGEST
-from wms.broker.staging_time import PER_FILE, predict_stage_in, predict_stage_out
+from wms.broker.staging_time import PER_FILE, predict_stage_in, predict_stage_out, replica_order
 
 GB = 1_000_000_000
 FAR, NEAR = "https://se.far.example/a", "https://se.umea.example/a"
@@ -36,6 +36,17 @@ def test_the_replica_that_arrives_first_counts() -> None:
     wanted = job(inputs=(FileToMove(name="a", urls=(FAR, NEAR), size=GB),))
     known = Knowledge(arriving={"umea": measured("se.far.example", 5e6) + measured("se.umea.example", 1e8)})
     assert predict_stage_in(wanted, place(), known).prediction.seconds == pytest.approx(PER_FILE + 10)
+
+
+def test_replicas_are_fetched_in_the_order_that_was_predicted() -> None:
+    """Both measured: the first listed is the slower one."""
+    slow, fast, unknown = (f"https://se.{name}.example/a" for name in ("slow", "fast", "unknown"))
+    wanted = job(
+        inputs=(FileToMove(name="a", urls=(slow, fast), size=GB), FileToMove(name="b", urls=(unknown,)))
+    )
+    known = Knowledge(arriving={"umea": measured("se.slow.example", 5e5) + measured("se.fast.example", 5e6)})
+    assert replica_order(wanted, place(), known) == ("se.fast.example", "se.slow.example")
+    assert replica_order(job(inputs=(FileToMove(name="b", urls=(unknown,)),)), place(), known) == ()
 
 
 def test_storage_nearby_is_taken_to_be_fast() -> None:

@@ -10,10 +10,14 @@ from wms.bus.delivery import Decoded, Delivery, Steps
 from wms.bus.kafka import Message
 from wms.bus.message_preparation import ALLOWANCE_SECONDS, ALONE_SECONDS, MessagePreparation
 from wms.bus.time_slices import TimeSlices
+from wms.errors import Rejected
+from wms.parsing.parser_pool import NeedsProcess
+
+REFUSED = Rejected("BAD", "is bad")
 
 
 class Burning:
-    """A preparation that takes as many seconds of processor time as a message says."""
+    """A preparation that takes as many seconds of processor time as a message says. Negative ones need a process, which refuses -2."""
 
     async def refresh(self) -> None:
         """Nothing is looked at."""
@@ -21,7 +25,14 @@ class Burning:
     def prepare(self, delivery: Delivery[float]) -> Steps | None:
         return self._steps(delivery.message) if delivery.message else None
 
+    async def prepare_parsed(self, delivery: Delivery[float]) -> Steps:
+        if delivery.message == -2:
+            raise REFUSED
+        return self._steps(0.0)
+
     def _steps(self, seconds: float) -> Steps:
+        if seconds < 0:
+            raise NeedsProcess
         ends = time.thread_time() + seconds
         while time.thread_time() < ends:
             yield
@@ -69,3 +80,14 @@ async def test_alone_too_an_owner_has_no_more_than_a_batch_may_take(
     dear = message("dear", 0, 2 * ALONE_SECONDS)
     good, deferred = await preparing.within_allowance([dear, message("dear", 1, 0.0)])
     assert (good, offsets(deferred)) == ([], [0, 1])
+
+
+async def test_what_needs_a_process_is_parked_and_then_parsed_there(
+    preparing: MessagePreparation[float],
+) -> None:
+    parked = [message("dear", 0, -1), message("dear", 1, -2), message("dear", 2, 0.0)]
+    good, deferred = await preparing.within_allowance([*parked, message("ann", 3, 0.0)])
+    assert (offsets(good), offsets(deferred)) == ([3], [0, 1, 2])
+    parsed = await preparing.whole(parked)
+    assert [each.fault for each in parsed] == [None] * 3
+    assert [each.delivery and each.delivery.prepared for each in parsed] == ["prepared", REFUSED, None]

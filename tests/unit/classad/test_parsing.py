@@ -27,6 +27,7 @@ def test_what_is_read(text: str, expected: object) -> None:
         ("true &&\n  (x >", "SYNTAX", "line 2, column 7: the text ends too early"),
         ("99999999999999999999", "OVERFLOW", "line 1, column 1"),
         ("1e999", "OVERFLOW", "column 1"),
+        ('other.Site = "a"', "SYNTAX", "compare with `==`"), ("(x = 1)", "SYNTAX", "compare with `==`"),
         ("0x10", "SYNTAX", "goes on with letters"), ("1K", "SYNTAX", "goes on with letters"),
         ("010", "SYNTAX", "must not begin with 0"), ('"a', "SYNTAX", "does not end"), ("/* a", "SYNTAX", "does not end"),
         ('"\\377"', "TEXT", "UTF-8"), ('"\\0"', "TEXT", "code 0"), ('"\\q"', "SYNTAX", "escape"),

@@ -25,6 +25,13 @@ def beat(*probes: dict[str, Any], alive: bool = True, up_for: float = 60, **fact
     )
 
 
+def advertiser(owner: str, *, alive: bool = True, **troubles: str) -> Heartbeat:
+    health = {"owner": owner, "troubles": troubles}
+    return Heartbeat(
+        service="advertiser", alive=alive, pid=1, started_at=NOW, heartbeat_at=NOW, health=health
+    )
+
+
 def state(*beats: Heartbeat) -> tuple[str, str]:
     (part, *_) = service_parts(beats, NOW)
     shown = row(part)

@@ -95,7 +95,7 @@ def refused(capsys: Captured, *arguments: str, code: int = 2) -> str:
         (["output", "7", "--flat", "--pattern", "{file}"], "two different things"),
         (["output", "7", "--pattern", "{id}"], "has no {file}"),
         (["jobs", "--columns", "size"], "jobs have no column size"),
-        (["jobs", "--format", "csv"], "--format"),
+        (["jobs", "--format", "xml"], "--format"),
         (["jobs", "--limit", "-1"], "--limit"),
         (["why", "7", "--elements", "-1"], "--elements"),
         (["jobs", "Failed"], "did you mean --state Failed?"),
@@ -258,6 +258,8 @@ SUBMIT_OPTIONS = {
     "--group": "g",
     "--cpu-time": "1m",
     "--wall-time": "1m",
+    "--grace-time": "1m",
+    "--gpus": "1",
     "--memory": "1G",
     "--disk": "1G",
     "--max-memory": "1G",
@@ -302,7 +304,7 @@ def test_every_option_that_takes_a_value_takes_one(capsys: Captured, place: Path
     for option, value in SUBMIT_OPTIONS.items():
         plan = planned(capsys, option, value, "j.toml")
         assert str(plan["descriptions"]).startswith("[{'executable': 'echo'"), option
-    flags = {"dry_run", "strict", "hold", "wait", "whole_node", "retry_of"}
+    flags = {"dry_run", "strict", "lenient", "hold", "wait", "whole_node", "retry_of"}
     flags |= {"max_processors", "network"}  # they go with --min-processors and --container alone
     every = {each.name for group in SubmitOptions().groups() for each in fields(group)}
     names = {name.replace("_", "-") for name in every - flags}
@@ -329,6 +331,9 @@ def test_a_blank_line_of_a_list_is_refused_and_blank_lines_at_its_end_are_none(
     assert "line 2 of a.txt is empty" in said
     (place / "a.txt").write_text("x\ny\n\n\n")
     assert planned(capsys, "--param", "a=@a.txt", "--", "echo", "{a}")["jobs"] == 2
+    (place / "a.txt").write_bytes(b"\xef\xbb\xbfx\r\ny\r\n")
+    commands = planned(capsys, "--param", "a=@a.txt", "--", "echo", "{a}")["first_commands"]
+    assert commands == ["echo x", "echo y"]
 
 
 def test_what_is_no_parameter_stays_in_its_braces_with_a_note(capsys: Captured) -> None:
@@ -396,6 +401,7 @@ NUMBERS_JUDGED_ELSEWHERE = {
     # The description's rules judge these, which is tried above.
     *("submit --array", "submit --processors", "submit --priority", "submit --max-attempts"),
     *("submit --success-exit-code", "submit --cpu-time", "submit --wall-time", "submit --memory"),
+    *("submit --grace-time", "submit --gpus", "edit --gpus", "reschedule --gpus"),
     *("submit --max-memory", "submit --min-processors", "submit --max-processors"),
     *("submit --disk", "submit --stdout-limit", "submit --stderr-limit"),
     *(

@@ -21,11 +21,22 @@ def test_files_are_recognised_by_content_unless_they_are_programs(tmp_path: Path
     assert not is_recognised("/nowhere")
 
 
+SCRIPT = b"#!/bin/sh\n#SBATCH -n 2\nls\n"
+
+
+def test_a_batch_script_is_recognised_even_if_it_may_be_executed_but_not_after_dashes(tmp_path: Path) -> None:
+    path = tmp_path / "job.sh"
+    path.write_bytes(SCRIPT)
+    path.chmod(0o755)
+    assert is_recognised(str(path))
+    assert not is_recognised(str(path), program=True)
+
+
 def test_losses_are_told_and_refused_if_strict(capsys: pytest.CaptureFixture[str]) -> None:
-    assert len(jobs_of_file("job", LOSSY, strict=False).descriptions) == 1
+    assert len(jobs_of_file("job", LOSSY, lenient=True).descriptions) == 1
     assert "p:CoreDumpLimit" in capsys.readouterr().err
     with pytest.raises(InvalidDescription) as refusal:
-        jobs_of_file("job", LOSSY, strict=True)
+        jobs_of_file("job", LOSSY)
     assert refusal.value.problems[0].place == "job: p:CoreDumpLimit"
 
 

@@ -17,12 +17,14 @@ OPTIONS: dict[str, tuple[tuple[str, ...], Any]] = {
     "environment": (("--env", "A=1"), {"A": "1"}),
     "cpu_time": (("--cpu-time", "10m"), 600),
     "wall_time": (("--wall-time", "10m"), 600),
+    "grace_time": (("--grace-time", "2m"), 120),
     "memory_mb": (("--memory", "2G"), 2048),
     "max_memory_mb": (("--max-memory", "2G"), 2048),
     "disk_mb": (("--disk", "2G"), 2048),
     "processors": (("--processors", "2"), 2),
     "min_processors": (("--min-processors", "2"), 2),
     "max_processors": (("--min-processors", "2", "--max-processors", "4"), 4),
+    "gpus": (("--gpus", "2"), 2),
     "whole_node": (("--whole-node",), True),
     "sites": (("--site", "A"), ["A"]),
     "banned_sites": (("--banned-site", "A"), ["A"]),
@@ -58,7 +60,7 @@ BY_DOCUMENT = {
     "inputs", "outputs", "stdin", "stdout", "stderr", "preferences", "index_servers", "dispatch", "coallocate",
 }  # fmt: skip
 """What is said in a description's document alone."""
-IN_FILES_ALONE = {"attributes", "success_exit_codes", "submit_pools", "whole_node"}
+IN_FILES_ALONE = {"attributes", "grace_time", "success_exit_codes", "submit_pools", "whole_node"}
 """What `wms edit` cannot say, and `edit` of the Python client can."""
 
 
@@ -98,7 +100,7 @@ def test_a_series_that_makes_no_list_is_refused(
 def test_what_may_change_can_be_said() -> None:
     said = EditOptions(
         cpu_time=1, wall_time=1, memory=1, max_memory=1, disk=1, processors=1, min_processors=1, max_processors=1,
-        tag=["a"], platform=["a"], to_site=["a"], banned_site=["a"], ce=["a"], station=["a"],
+        gpus=1, tag=["a"], platform=["a"], to_site=["a"], banned_site=["a"], ce=["a"], station=["a"],
         grid_middleware=["a"], pilot_type=["a"], job_type="a", requirements="a", rank="a", output=["a"],
         stdout_limit=1, stderr_limit=1, priority=1, max_attempts=1, after=["7"], after_any=["8"],
     )  # fmt: skip

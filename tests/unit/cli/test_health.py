@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from tests.unit.cli.heartbeats import NOW, beat, probe, state
+from tests.unit.cli.heartbeats import NOW, advertiser, beat, probe, state
 from wms.cli.health import _children, _supervisor, service_parts
 from wms.embedded.supervisor import ChildState, SupervisorState
 from wms.runtime import clock
@@ -54,3 +54,9 @@ def test_a_service_that_runs_and_never_beat_is_not_up() -> None:
     assert part.note == "no heartbeat; see services/matcher/matcher.log"
     (dead,) = _children(supervised(pid=None), [], Path("/data"))
     assert (dead.up, dead.running) == (False, False)
+
+
+def test_a_stopped_advertiser_is_told_beside_those_of_other_sites() -> None:
+    up, dead = service_parts([advertiser("glasgow"), advertiser("umea", alive=False)], NOW)
+    assert (up.up, up.note) == (True, "handled 0, owner glasgow")
+    assert (dead.up, dead.problems) == (False, ("no heartbeat for 0s, owner umea",))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from wms.cli.printing import drawn_rows, note, show, show_table
+from wms.cli.printing import drawn_rows, note, show, show_output, show_table
 
 HOSTILE = "killed\x1b]0;owned\x07 \x1b[2J\x9b31m\x00\x08\x7f\r\nnext\tline"
 
@@ -15,9 +15,17 @@ def test_control_characters_are_printed_as_escapes(capsys: pytest.CaptureFixture
     assert (told.out, told.err) == (plain, plain)
 
 
-def test_colours_stay(capsys: pytest.CaptureFixture[str]) -> None:
-    show("\x1b[31mred\x1b[0m größer")
-    assert capsys.readouterr().out == "\x1b[31mred\x1b[0m größer\n"
+def test_colours_of_others_and_marks_of_direction_are_no_exception(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    show("\x1b[31mred\x1b[0m größer gnp.\u202eexe")
+    assert capsys.readouterr().out == "\\x1b[31mred\\x1b[0m größer gnp.\\u202eexe\n"
+
+
+def test_output_of_jobs_is_raw_where_that_is_asked_for_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    show_output("\x1b[31mred\n")
+    show_output("\x1b[31mred\n", raw=True)
+    assert capsys.readouterr().out == "\\x1b[31mred\n\x1b[31mred\n"
 
 
 def test_cells_of_tables_are_printed_so_too(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wms.cli.quantities import amount, mebibytes, moment, seconds, size_in_bytes, span
+from wms.cli.quantities import amount, mebibytes, moment, seconds, size_in_bytes, span, stamp
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,8 @@ from wms.cli.quantities import amount, mebibytes, moment, seconds, size_in_bytes
         ("1.5h", 5_400),
         ("2d", 172_800),
         ("1w", 604_800),
-        ("01:30", 5_400),
+        ("1-12:00:00", 129_600),
+        ("30:00:00", 108_000),
         ("01:30:05", 5_405),
         (" 1 H 5 Min ", 3_900),
     ],
@@ -41,6 +42,12 @@ def test_times(text: str, expected: int) -> None:
 )
 def test_sizes(text: str, expected: int) -> None:
     assert size_in_bytes(text) == expected
+
+
+def test_a_time_that_may_mean_minutes_or_hours_is_refused_with_both_ways_to_write_it() -> None:
+    with pytest.raises(ValueError, match=r"00:30:00 or as 30:00:00"):
+        seconds("30:00")
+    assert (seconds("00:30:00"), seconds("30:00:00")) == (1_800, 108_000)
 
 
 def test_memory_without_a_unit_is_mebibytes_and_is_rounded_up() -> None:
@@ -99,6 +106,13 @@ def test_moments() -> None:
     for text in ("yesterday", "", "-1h", "9" * 40, "2026-13-01"):
         with pytest.raises(ValueError, match="how long ago"):
             moment(text, NOW)
+
+
+@given(st.datetimes(datetime(1970, 1, 2), datetime(2100, 1, 1), timezones=st.timezones()))
+def test_a_time_that_is_printed_can_be_given_back(at: datetime) -> None:
+    assert moment(stamp(at), NOW) == at.astimezone(UTC).replace(microsecond=0)
+    assert moment(f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC", NOW) == moment(stamp(at), NOW)
+    assert abs((moment(stamp(at, exactly=True), NOW) - at).total_seconds()) < 0.001
 
 
 @given(st.text(max_size=50))

@@ -10,7 +10,7 @@ from wms.cli.table import fitted
 def test_a_row_has_its_reason_and_its_start() -> None:
     (row,) = reservation_rows([CONFIRMED])
     assert len(row) == len(RESERVATIONS)
-    assert "03-01 13:00:00" in row
+    assert "2026-03-01T13:00:00Z" in row
     assert row[-1] == "CONFIRMED: the broker chose it"
 
 

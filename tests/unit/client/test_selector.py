@@ -1,10 +1,11 @@
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wms.client.selector import in_words, ranges, select
+from wms.client.selector import in_words, normalised, ranges, select
 from wms.errors import Rejected
 from wms.ids import joined
 from wms.job.state import State
@@ -49,6 +50,14 @@ def test_a_state_that_is_none_gets_the_nearest() -> None:
         select(state="Wating")
     with pytest.raises(Rejected, match="printable"):
         select(name="a\nb")
+
+
+def test_what_is_no_selector_is_told() -> None:
+    wrong: Any = 999_999
+    with pytest.raises(
+        TypeError, match=r"expected a Selector, such as select\(7\), or a Submission, not int"
+    ):
+        normalised(wrong)
 
 
 @given(

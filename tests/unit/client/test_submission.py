@@ -1,3 +1,5 @@
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -19,6 +21,12 @@ def test_many_descriptions_go_in_several_messages_with_ids_of_their_own() -> Non
         ("x/2", 1),
     ]
     assert messages([ONE] * (2 * SUBMIT_LIMIT + 1), "x", "me").submits == parts
+
+
+def test_what_is_no_description_is_told() -> None:
+    wrong: Any = "echo hi"
+    with pytest.raises(TypeError, match="expected JobDescription, or a sequence of it, not str"):
+        messages(wrong, "x", "me")
 
 
 def test_large_descriptions_go_in_smaller_messages() -> None:

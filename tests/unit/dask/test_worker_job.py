@@ -1,5 +1,7 @@
 """The job of a Dask worker: its command, its needs, and the files of its certificates."""
 
+from itertools import pairwise
+
 from distributed.security import Security
 from msgspec.structs import replace
 
@@ -21,10 +23,17 @@ def test_a_worker_is_told_what_its_job_asks_for() -> None:
     said = dict(zip(job.arguments, job.arguments[1:], strict=False))
     assert job.arguments[:4] == ("-O", "-m", "distributed.cli.dask_worker", "tls://10.0.0.1:8786")
     assert (said["--name"], said["--nthreads"], said["--memory-limit"]) == ("dask-3", "4", str(NEEDS.memory))
-    assert said["--lifetime"] == "1740s"
+    assert (said["--lifetime"], said["--lifetime-stagger"]) == ("1620s", "120s")
     assert job.arguments[-2:] == ("--resources", "GPU=1")
     assert (job.processors, job.memory_mb, job.max_memory_mb, job.wall_time) == (4, 1_501, 2_013, 1_800)
     assert (job.name, job.sites, job.input_sandbox) == ("dask-3", ("CERN",), ())
+
+
+def test_workers_end_staggered_before_their_walltime() -> None:
+    for walltime, lifetime, stagger in [(3_600, "3300s", "240s"), (60, "50s", "4s"), (1, "1s", "0s")]:
+        arguments = described(replace(NEEDS, walltime=walltime), "tcp://10.0.0.1:8786", "dask-3").arguments
+        said = dict(pairwise(arguments))
+        assert (said["--lifetime"], said["--lifetime-stagger"]) == (lifetime, stagger)
 
 
 def test_without_a_walltime_the_site_decides() -> None:

@@ -38,6 +38,13 @@ def test_what_must_be_the_same_is_the_same() -> None:
     assert terms[0] == terms[1]
 
 
+def test_the_sample_trusts_nobody_with_direct_jobs() -> None:
+    found = read(FOLDER / "pilot_submitter.toml", configs()["pilot_submitter"], {})
+    elements = [found.pilots, *found.slurm, *found.arc, *found.htcondor, *found.pbs, *found.lsf]  # type: ignore[attr-defined]
+    assert len(elements) == 6
+    assert not any(each.direct_trusted for each in elements)
+
+
 def test_samples_hold_no_secret() -> None:
     for service, kind in configs().items():
         text = msgspec.json.encode(read(FOLDER / f"{service}.toml", kind, {})).decode()

@@ -149,6 +149,20 @@ def test_a_job_whose_input_is_not_what_it_must_be_does_not_begin(
     assert not (place.work / "began").exists()
 
 
+@pytest.mark.parametrize("code", [0, 1])
+def test_an_output_of_the_sandbox_is_fetched_back_too(place: Place, code: int) -> None:
+    outputs = (
+        StagedOutput(name="out", url="http://h/o", kept=True),
+        StagedOutput(name="far", url="http://h/f"),
+    )
+    place.run(
+        f"echo made > out; echo sent > far; exit {code}",
+        StagedFiles(outputs=outputs, success_exit_codes=(0,)),
+    )
+    assert {each.name for each in (place.back / "work").iterdir()} == {"out"}
+    assert (place.work / "out").exists() is (code == 0), "there, for ARC to send"
+
+
 @pytest.mark.parametrize(("program", "sent"), [("exit 0", True), ("exit 3", True), ("exit 1", False)])
 def test_outputs_are_sent_only_of_jobs_that_ended_well(place: Place, program: str, *, sent: bool) -> None:
     files = StagedFiles(outputs=(StagedOutput(name="d/out", url="http://h/o"),), success_exit_codes=(0, 3))

@@ -14,7 +14,7 @@ AT = datetime(2026, 1, 1, tzinfo=UTC)
 ME = Principal(kind="user", owner="alice", group="users", vo="atlas", token_id="1", expires_at=0)
 
 
-def event(job_id: int, seq: int, owner: str = "alice", vo: str = "atlas") -> JobEvent:
+def event(job_id: int, seq: int, owner: str = "alice", vo: str = "atlas", group: str = "users") -> JobEvent:
     said: dict[str, Any] = {
         "job_id": job_id,
         "seq": seq,
@@ -23,7 +23,7 @@ def event(job_id: int, seq: int, owner: str = "alice", vo: str = "atlas") -> Job
         "state": "Held",
         "epoch": 0,
     }
-    return msgspec.convert(said | {"owner": owner, "vo": vo, "at": AT}, JobEvent)
+    return msgspec.convert(said | {"owner": owner, "owner_group": group, "vo": vo}, JobEvent)
 
 
 def queued(first: int, owner: str = "alice", group: str = "users") -> JobsQueued:
@@ -53,9 +53,17 @@ def test_a_move_that_comes_late_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    "fact", [event(1, 3, "bob"), event(1, 3, vo="cms"), queued(1, "bob"), queued(1, group="others")]
+    "fact",
+    [
+        event(1, 3, "bob"),
+        event(1, 3, vo="cms"),
+        event(1, 3, group="others"),
+        event(1, 3, group=""),
+        queued(1, "bob"),
+        queued(1, group="others"),
+    ],
 )
-def test_what_is_others_is_not_told(fact: Fact) -> None:
+def test_what_is_others_or_of_another_group_is_not_told(fact: Fact) -> None:
     assert OwnEvents(ME).pick(fact) is None
 
 

@@ -7,6 +7,7 @@ from tests.unit.glue.published import bdii
 from tests.unit.glue.strategies import elements
 from wms.errors import Rejected
 from wms.glue import ad, glue1
+from wms.glue.quantity import UNKNOWN
 
 
 def test_the_ad_tells_minutes_and_leaves_out_what_is_not_known():
@@ -15,6 +16,16 @@ def test_the_ad_tells_minutes_and_leaves_out_what_is_not_known():
     assert (said["QueueName"], said["CEid"]) == ("long", "ce.example.org:8443/cream-pbs-long")
     assert said["CloseStorageElements"] == [{"name": "se.example.org"}]
     assert not said.keys() & {"GlueCEStateWaitingJobs", "GlueCEPolicyMaxRunningJobs"}
+
+
+def test_a_benchmark_that_is_published_as_0_is_seen_as_0_and_read_as_unknown():
+    ce, hosts = {"GlueCEUniqueID": ["a"]}, {"GlueHostBenchmarkSI00": ["0"], "GlueHostBenchmarkSF00": ["1200"]}
+    element = glue1.element(ce, hosts, ())
+    assert element.hosts.si00 is UNKNOWN
+    for each in (element, ad.element_of(ad.matchable(element))):
+        said = ad.matchable(each)
+        assert (said["GlueHostBenchmarkSI00"], said["GlueHostBenchmarkSF00"]) == (0, 1200)
+    assert "GlueHostMainMemoryRAMSize" not in ad.matchable(element), "nobody said it"
 
 
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])

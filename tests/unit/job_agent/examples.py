@@ -22,6 +22,11 @@ def offered(number: int, **description: object) -> OfferedJob:
     )
 
 
+def short(number: int, likely_seconds: float) -> OfferedJob:
+    """Return an offered job of a queue whose jobs take so many seconds."""
+    return msgspec.structs.replace(offered(number), likely_seconds=likely_seconds)
+
+
 class Nobody:
     """A link to nobody."""
 

@@ -46,6 +46,34 @@ def test_memory_is_room_too() -> None:
     assert begin(holdings) is second
 
 
+def test_no_two_jobs_have_the_same_gpu() -> None:
+    holdings = LeasedJobs(slots=8, memory_mb=1_000, gpus=("GPU-a", "MIG-b", "2"))
+    pair, one, late, none = (
+        in_line(holdings, 1, gpus=2),
+        in_line(holdings, 2, requirements="other.GPUNumber >= 1"),
+        in_line(holdings, 3, gpus=1),
+        in_line(holdings, 4),
+    )
+    assert holdings.unclaimed_gpus == 0
+    assert [begin(holdings), begin(holdings)] == [pair, one]
+    assert (pair.gpus, one.gpus) == (("GPU-a", "MIG-b"), ("2",))
+    assert begin(holdings) is None, "the third waits for a GPU"
+    holdings.drop(pair)
+    assert [begin(holdings), begin(holdings)] == [late, none]
+    assert (late.gpus, none.gpus) == (("GPU-a",), ())
+    assert holdings.unclaimed_gpus == 1
+
+
+def test_each_job_has_processors_of_its_own_where_the_pilot_shares_them_out() -> None:
+    holdings = LeasedJobs(slots=4, memory_mb=1_000, cpus=(4, 5, 6, 7))
+    wide, narrow = in_line(holdings, 1, processors=2), in_line(holdings, 2)
+    assert [begin(holdings), begin(holdings)] == [wide, narrow]
+    holdings.drop(wide)
+    other = in_line(holdings, 3, processors=3)
+    assert begin(holdings) is other
+    assert (wide.cpus, narrow.cpus, other.cpus) == ((4, 5), (6,), (4, 5, 7))
+
+
 def test_who_can_use_more_processors_gets_those_that_nobody_holds() -> None:
     holdings = LeasedJobs(slots=8, memory_mb=1_000)
     narrow = in_line(holdings, 1, processors=2)
@@ -75,12 +103,11 @@ def test_who_is_wider_than_the_pilot_runs_alone() -> None:
     assert begin(holdings) is wide
 
 
-def test_the_end_of_the_line_is_stale_once_it_has_waited() -> None:
+def test_what_has_waited_in_the_line_is_stale() -> None:
     holdings = LeasedJobs(slots=1, memory_mb=1)
-    first, second, third = (in_line(holdings, number, at=float(number)) for number in (1, 2, 3))
-    assert holdings.stale(0, since=2.0) == [first, second]
-    assert holdings.stale(1, since=3.0) == [second, third]
-    assert holdings.stale(3, since=9.0) == []
+    first, second, _ = (in_line(holdings, number, at=float(number)) for number in (1, 2, 3))
+    assert holdings.stale(since=2.0) == [first, second]
+    assert holdings.stale(since=0.5) == []
 
 
 def test_each_lease_is_taken_once() -> None:

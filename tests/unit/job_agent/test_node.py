@@ -1,12 +1,22 @@
 """A node is measured by its pilot, and the matcher judges jobs by what the pilot sends of it, above what its element told."""
 
+import os
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from services.job_agent.node import LISTED_LIMIT, clock_mhz, gpus, measure, node_properties
+from services.job_agent.node import (
+    LISTED_LIMIT,
+    clock_mhz,
+    gpu_facts,
+    gpus_listed,
+    gpus_of,
+    measure,
+    node_properties,
+    own_cpus,
+)
 from services.job_agent.resource import describe
 from wms.jobdesc.description import JobDescription
 from wms.matching.clauses import fits
@@ -105,6 +115,48 @@ def test_clocks_and_gpus_are_read(tmp_path: Path) -> None:
     assert clock_mhz("Features : fp") == 0
     for name in ("nvidia0", "nvidia1", "nvidiactl"):
         (tmp_path / name).touch()
-    assert gpus({}, tmp_path) == 2
-    assert gpus({"CUDA_VISIBLE_DEVICES": "0"}, tmp_path) == 1
-    assert gpus({"CUDA_VISIBLE_DEVICES": ""}, tmp_path) == 0
+    assert gpus_of({}, tmp_path) == ("0", "1")
+    assert gpus_of({}, tmp_path / "none", lambda: "GPU 0: x (UUID: GPU-1)") == ()
+    assert gpus_of({"CUDA_VISIBLE_DEVICES": "GPU-8932, MIG-GPU-1/2/3,4"}, tmp_path) == (
+        "GPU-8932",
+        "MIG-GPU-1/2/3",
+        "4",
+    )
+    assert gpus_of({"CUDA_VISIBLE_DEVICES": "1,-1,2"}, tmp_path) == ("1",)
+    assert gpus_of({"CUDA_VISIBLE_DEVICES": ""}, tmp_path) == ()
+
+
+LISTED = """GPU 0: NVIDIA A100-SXM4-40GB (UUID: GPU-5d5ba0d6-d33d-2b2c-524d-9e3d8d2b8a77)
+  MIG 1g.5gb      Device  0: (UUID: MIG-c6d4f1ef-42e4-5de3-91c7-45d71c87eb3f)
+  MIG 1g.5gb      Device  1: (UUID: MIG-cba663e8-9bed-5b25-b243-5985ef7c9beb)
+GPU 1: NVIDIA A100-SXM4-40GB (UUID: GPU-84711abb-c7d1-15a0-7b3e-3a3d2d1d9f36)
+"""
+
+
+def test_a_gpu_that_is_divided_is_no_device_itself(tmp_path: Path) -> None:
+    (tmp_path / "nvidia0").touch()
+    whole, parts = (
+        "GPU-84711abb-c7d1-15a0-7b3e-3a3d2d1d9f36",
+        ("MIG-c6d4f1ef-42e4-5de3-91c7-45d71c87eb3f", "MIG-cba663e8-9bed-5b25-b243-5985ef7c9beb"),
+    )
+    assert gpus_listed(LISTED) == gpus_of({}, tmp_path, lambda: LISTED) == (*parts, whole)
+
+
+@pytest.mark.parametrize(
+    ("names", "facts"),
+    [
+        (("GPU-1",), {"GPUMemory": 40960, "GPUCapability": 8.0}),
+        (("GPU-1", "GPU-2"), {"GPUMemory": 16384, "GPUCapability": 7.0}),
+        (("0",), {"GPUMemory": 16384, "GPUCapability": 7.0}),
+        (("MIG-3",), {}),
+        ((), {}),
+    ],
+)
+def test_what_every_gpu_has_is_told(names: tuple[str, ...], facts: dict[str, Value]) -> None:
+    assert gpu_facts(names, "0, GPU-1a, 40960, 8.0\n1, GPU-2b, 16384, 7.0\n") == facts
+
+
+def test_processors_are_shared_out_if_there_is_one_for_each_slot() -> None:
+    mine = tuple(sorted(os.sched_getaffinity(0)))
+    assert own_cpus(len(mine)) == mine
+    assert own_cpus(len(mine) + 1) == ()

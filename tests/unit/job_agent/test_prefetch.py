@@ -1,35 +1,29 @@
-"""How many jobs are fetched ahead: none until jobs prove short, and none again once they run on."""
+"""How much work is fetched ahead: what slots of short jobs can take soon, and none behind long ones."""
 
-from services.job_agent.prefetch import AHEAD_LIMIT, Prefetch
+import pytest
 
-
-def test_nothing_is_fetched_ahead_until_a_job_has_ended() -> None:
-    assert Prefetch(0.5).ahead(4, []) == 0
+from services.job_agent.prefetch import SlotTime, held_seconds, wanted_seconds
 
 
-def test_one_short_job_is_enough_to_learn() -> None:
-    pace = Prefetch(0.5)
-    pace.ended(0.01)
-    assert pace.ahead(4, []) == 4 * AHEAD_LIMIT
+def test_nothing_waits_behind_a_job_of_unknown_length() -> None:
+    assert wanted_seconds(1.0, [SlotTime(1, None, age=0.0), SlotTime(1, None, age=900.0)]) == 0
 
 
-def test_what_is_fetched_ahead_lasts_for_about_the_time_asked_for() -> None:
-    pace = Prefetch(0.5)
-    pace.ended(0.1)
-    assert pace.ahead(4, []) == 20
+def test_nothing_waits_behind_a_long_job_until_it_ends_soon() -> None:
+    assert wanted_seconds(1.0, [SlotTime(1, 10.0, age=3.0)]) == 0
+    assert wanted_seconds(1.0, [SlotTime(1, 10.0, age=9.6)]) == pytest.approx(0.6)
 
 
-def test_jobs_that_run_on_make_it_forget_at_once() -> None:
-    pace = Prefetch(0.5)
-    for _ in range(100):
-        pace.ended(0.01)
-    assert pace.ahead(4, [3.0, 3.0, 3.0, 0.0]) == 0
-    # One of four that is long does not: the others' slots would wait.
-    assert pace.ahead(4, [300.0, 0.0, 0.0, 0.0]) == 4 * AHEAD_LIMIT
+def test_slots_of_short_jobs_are_kept_busy() -> None:
+    assert wanted_seconds(1.0, [SlotTime(1, 0.25), SlotTime(2, 0.25), SlotTime(1, 60.0)]) == pytest.approx(
+        2.25
+    )
 
 
-def test_a_few_long_jobs_are_enough_to_unlearn() -> None:
-    pace = Prefetch(0.5)
-    for seconds in [0.01] * 100 + [5.0] * 5:
-        pace.ended(seconds)
-    assert pace.ahead(4, []) == 0
+def test_a_job_that_runs_on_is_taken_for_a_long_one() -> None:
+    assert wanted_seconds(1.0, [SlotTime(1, 0.1, age=0.5)]) == pytest.approx(0.5)
+    assert wanted_seconds(1.0, [SlotTime(1, 0.1, age=3.0)]) == 0
+
+
+def test_what_waits_here_counts() -> None:
+    assert held_seconds(1.0, [SlotTime(2, 0.25), SlotTime(1, None)]) == pytest.approx(1.5)

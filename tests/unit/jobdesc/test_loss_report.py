@@ -22,7 +22,7 @@ def test_losses_are_what_is_impossible() -> None:
 
 def test_a_loss_is_a_problem_at_its_line() -> None:
     [loss] = notes().report().losses
-    assert str(loss.as_problem()).startswith("c (line 9): no such limit; leave it out")
+    assert str(loss.as_problem()).startswith("c (line 9): no such limit; take it out")
 
 
 def test_a_note_can_be_revised() -> None:
@@ -42,3 +42,13 @@ def test_texts_are_bounded_and_printable() -> None:
 
 def test_reports_are_joined() -> None:
     assert len(together([notes().report(), LossReport(), notes().report()]).entries) == 6
+
+
+def test_what_is_omitted_is_named_and_is_no_loss() -> None:
+    made = LossNotes()
+    made.omitted(Origin("log", 2), "is nothing of the job")
+    made.impossible(Origin("c", 9), "no such limit")
+    report = made.report()
+    assert [each.element for each in report.left_out] == ["log", "c"]
+    assert [each.element for each in report.losses] == ["c"]
+    assert report.in_short() == "1 omitted, 1 impossible"

@@ -65,9 +65,3 @@ def test_what_is_no_series_is_told_with_its_place(said: str, place: str) -> None
     with pytest.raises(InvalidDescription) as refusal:
         read_toml(toml(said))
     assert [each.place for each in refusal.value.problems] == [place]
-
-
-def test_nobody_else_s_machine_makes_many_values_of_few_bytes() -> None:
-    text = json.dumps({"executable": "run", "parameters": {"x": {"count": 1_000_000}}}).encode()
-    with pytest.raises(InvalidDescription):
-        read_json(text, series=False)

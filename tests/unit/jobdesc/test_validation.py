@@ -238,6 +238,20 @@ def test_expressions_are_read_and_the_place_of_a_fault_is_named() -> None:
     ] == ["requirements"]
 
 
+@pytest.mark.parametrize("text", ["1", '"abc"', "-1.5", "other.a + 1", "{true}", "[a = true]", "undefined"])
+def test_requirements_are_a_condition(text: str) -> None:
+    [found] = validate(JobDescription(executable="x", requirements=text))
+    assert (found.place, found.message) == ("requirements", "is no condition: it is never true")
+    assert validate(JobDescription(executable="x", rank=text)) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["true", "false", "other.a", "!other.a", "other.a ?: true", "other.a & other.b"]
+)
+def test_what_may_be_true_is_a_condition(text: str) -> None:
+    assert validate(JobDescription(executable="x", requirements=text)) == []
+
+
 @pytest.mark.parametrize(
     ("attributes", "place"),
     [

@@ -106,6 +106,13 @@ def test_words_with_numbers() -> None:
     assert own.text() == "suppress: 3 jobs since its ad, whose rule lets no more come"
 
 
+def test_a_job_that_ad_and_matches_both_count_is_not_counted_twice() -> None:
+    """Idle pilots are jobs of the ad, and have taken the matches."""
+    told = notice(element(max_jobs=5, current_jobs=3), 2, 3)
+    assert told is not None
+    assert told.text() == "suppress: 3 by its ad and 3 since, of 5 jobs (MaxJobs)"
+
+
 @pytest.mark.parametrize(
     "requirements",
     ["", 'other.Owner != "mallory"', 'other.Note != "CurMatches < MaxJobs"', "other.MaxJobs > 3"],

@@ -1,5 +1,6 @@
 """Matching on both sides: the index, the clauses and the survey against the library's own evaluation of two ads."""
 
+import gc
 import json
 import random
 from collections import Counter
@@ -14,8 +15,10 @@ from msgspec.structs import replace
 from tests.unit.matching import reference
 from tests.unit.matching.strategies import asks, new_index, offers
 from wms.classad.expression import Expression
+from wms.classad.limits import AD_NODES
 from wms.classad.match import numbers, satisfied, satisfied_by
-from wms.matching.ads import advertised
+from wms.errors import Rejected
+from wms.matching.ads import advertised, site_ad
 from wms.matching.clauses import fits
 from wms.matching.node_facts import wish
 from wms.provisioning.demand import QueuedWork, gather
@@ -396,3 +399,26 @@ def test_a_pilot_that_found_its_node_not_to_do_is_given_none_of_the_like_again()
     assert fitting(index, resource) == {1}
     assert fitting(index, replace(resource, unfit=(wish(wanted.requirements),))) == set()
     assert fitting(index, resource) == {1}
+
+
+def long_requirements(nodes: int) -> str:
+    """Return the text of an expression of so many nodes, three a term and one for the chain."""
+    return " || ".join(f"other.a == {n}" for n in range((nodes - 1) // 3))
+
+
+def test_a_parsed_ad_is_no_work_for_the_garbage_collector() -> None:
+    gc.collect()
+    before = len(gc.get_objects())
+    ad = site_ad(advertised({"Tags": ["a"] * 500}, {}, long_requirements(AD_NODES - 10), ""))
+    gc.collect()
+    assert ad.demands
+    assert len(gc.get_objects()) - before < 100
+
+
+def test_an_ad_whose_expressions_would_hold_an_event_loop_is_refused() -> None:
+    assert advertised({}, {}, long_requirements(AD_NODES - 10), "")
+    with pytest.raises(Rejected, match="grows too large"):
+        advertised({}, {}, long_requirements(AD_NODES + 10), "")
+    base = {"base": long_requirements(AD_NODES // 2)}
+    with pytest.raises(Rejected, match="grows too large"):
+        advertised({}, base, "MY.base && true", "MY.base")

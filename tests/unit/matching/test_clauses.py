@@ -147,6 +147,16 @@ def test_negative_conditions_are_anded():
     assert fits(asks(job_types=("User",), owner_group="h"), offers(), both) is None
 
 
+def test_left_over_after_a_job_with_gpus():
+    offered = offers(processors=8, node=(("a", 1), ("gpunumber", 3)))
+    wanted = asks(requirements="other.GPUNumber >= 2")
+    assert fits(wanted, offered) is None
+    after = left_over(offered, wanted)
+    assert after is not None
+    assert after.node == (("a", 1), ("gpunumber", 1))
+    assert fits(wanted, after) is not None
+
+
 def test_left_over_after_a_job():
     offered = offers(processors=8, memory_mb=16_000)
     after = left_over(offered, asks(tags=processor_tags(6), min_ram_mb=10_000))

@@ -12,7 +12,7 @@ from wms.classad.ad import Ad
 from wms.classad.expression import Expression
 from wms.classad.match import satisfied
 from wms.matching.ads import job_attributes, wish
-from wms.matching.conjuncts import LONG, MOST_TERMS, Term, is_long, preparation, split_requirements
+from wms.matching.conjuncts import MOST_TERMS, Term, split_requirements
 
 TERMS = [
     "other.a > 1",
@@ -105,31 +105,3 @@ def test_over_an_ad_without_its_names_a_term_is_what_it_is_of_undefined(
     term = Term(Expression.parse(text))
     assert term.over_nothing(is_sketch=False) == met
     assert term.over_nothing(is_sketch=True) == could
-
-
-def test_what_is_long_is_so_by_all_of_its_expressions() -> None:
-    half = "other." + "a" * (LONG // 2 - 6)
-    assert not is_long(asks(requirements=half, rank=half))
-    assert is_long(asks(requirements=half, rank=half, attributes="[]"))
-
-
-def test_a_preparation_leaves_nothing_to_be_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
-    wanted = asks(requirements=canonical("other.prepared > 1 && other.b"))
-    steps = preparation(wanted)
-    held = None
-    try:
-        while True:
-            next(steps)
-    except StopIteration as end:
-        held = end.value
-    assert held is not None
-    monkeypatch.setattr(Expression, "parse", None)
-    assert split_requirements(wanted.requirements, job_attributes(wanted)) is held
-
-
-def test_what_requires_nothing_needs_no_preparation() -> None:
-    steps = preparation(asks())
-    next(steps)
-    with pytest.raises(StopIteration) as end:
-        next(steps)
-    assert end.value.value is None

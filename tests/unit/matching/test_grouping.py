@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.matching.strategies import asks, requirements
+from tests.unit.matching.strategies import asks, offers, requirements
+from wms.matching.ads import JOB, advertised, job_attributes, job_values
+from wms.matching.clauses import fits
 from wms.matching.grouping import (
     DEFAULT_SEGMENTS,
     NAMED_SETS,
@@ -18,7 +20,7 @@ from wms.matching.grouping import (
     without_case,
 )
 from wms.matching.shares import share_class
-from wms.site import offered_tags
+from wms.site import offered_tags, with_ad
 
 
 def test_key_takes_sets_as_sets():
@@ -32,12 +34,32 @@ def test_key_is_fixed_for_ever():
 
 
 def test_names_that_differ_in_case_alone_are_one_queue():
-    one = asks(sites=("LCG.CERN.ch",), tags=("GPU", "gpu"), platforms=("x86_64",), job_types=("MC",))
-    other = asks(sites=("lcg.cern.ch",), tags=("Gpu",), platforms=("X86_64",), job_types=("mc",))
+    one = asks(sites=("LCG.CERN.ch",), banned_sites=("B", "b"), platforms=("x86_64",), grid_ces=("MC",))
+    other = asks(sites=("lcg.cern.ch",), banned_sites=("b",), platforms=("X86_64",), grid_ces=("mc",))
     assert key(one) == key(other)
     assert share_class(one) == share_class(other)
     assert key(asks(owner="Alice")) != key(asks(owner="alice"))
     assert key(asks(owner_group="G")) != key(asks(owner_group="g"))
+
+
+@pytest.mark.parametrize("field", ["job_types", "tags"])
+def test_jobs_that_an_expression_of_a_site_can_tell_apart_are_two_queues(field: str):
+    one, other = asks(**{field: ("Bad",)}), asks(**{field: ("bad",)})
+    name = {"job_types": "JobType", "tags": "Tags[0]"}[field]
+    ad = advertised({}, {}, f'other.{name} =!= "Bad"', "")
+    site = with_ad(offers(tags=("bad",)), ad)
+    assert fits(one, site) is not None
+    assert fits(other, site) is None
+    assert key(one) != key(other)
+
+
+@given(requirements(), requirements())
+def test_jobs_of_one_queue_are_one_to_every_expression(one, other):
+    if key(one) == key(other):
+        assert job_attributes(without_case(one)) == job_attributes(without_case(other))
+        assert job_values(job_attributes(one), frozenset(JOB)) == job_values(
+            job_attributes(other), frozenset(JOB)
+        )
 
 
 def test_what_a_token_says_of_its_owner_is_of_the_key():
@@ -82,7 +104,16 @@ def test_a_list_with_any_names_nothing():
 
 @pytest.mark.parametrize(
     ("seconds", "expected"),
-    [(0, 500), (1, 500), (500, 500), (501, 5_000), (50_000, 50_000), (300_000, 300_000), (10**9, 300_000)],
+    [
+        (0, 500),
+        (1, 500),
+        (500, 500),
+        (501, 5_000),
+        (50_000, 50_000),
+        (300_000, 300_000),
+        (300_001, 302_400),
+        (864_000, 864_000),
+    ],
 )
 def test_cpu_time_is_raised_to_its_segment(seconds, expected):
     assert segment(seconds) == expected

@@ -18,6 +18,13 @@ def required(credentials: Credentials | None = None, **fields: Any) -> Requireme
     )
 
 
+def test_gpus_become_a_requirement_on_the_node() -> None:
+    assert required(gpus=2).requirements == required(requirements="other.GPUNumber >= 2").requirements
+    both = required(gpus=2, requirements="other.a || other.b").requirements
+    assert both == "(other.a || other.b) && other.gpunumber >= 2"
+    assert required(gpus=0) == required()
+
+
 @pytest.mark.parametrize(
     ("fields", "tags"),
     [

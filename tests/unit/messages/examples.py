@@ -26,6 +26,7 @@ from wms.messages import (
     agreements,
     broker,
     commands,
+    database_marks,
     events,
     match_requests,
     pilot_exchange,
@@ -137,6 +138,19 @@ QUARANTINED_LINE = replies.SiteLine(
     reason="it eats jobs: 9 of 10 attempts failed within 30 s, and they are of 4 owners",
     said_by="pilot_submitter",
 )
+ISOLATED_LINE = replies.SiteLine(
+    site="glasgow",
+    ce="ce01",
+    dispatcher="local",
+    advertised_at=AT,
+    expires_at=LATER,
+    fresh=True,
+    ad={},
+    pilots=1,
+    running_jobs=0,
+    isolation=("account",),
+)
+
 FULL_LINE = replies.SiteLine(
     site="glasgow",
     ce="ce01",
@@ -308,6 +322,13 @@ PILOT_LINE = replies.PilotLine(
 )
 
 
+MARK = database_marks.DatabaseMark(
+    incarnation_id="0123456789abcdef0123456789abcdef",
+    age=86_400,
+    last_job_id=JobId(812),
+    marked_at=datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC),
+)
+
 FULL: dict[str, msgspec.Struct] = {
     "submit": commands.Submit(
         command_id=CommandId("c-1"),
@@ -456,6 +477,12 @@ FULL: dict[str, msgspec.Struct] = {
     ),
     "advertise": ads.Advertise(element=ELEMENT, advertised_at=AT, lifetime_seconds=180.0),
     "withdraw": ads.Withdraw(site="glasgow", ce="ce01", advertised_at=AT),
+    "advertiser-state": ads.AdvertiserState(
+        host="gate.glasgow.example.org",
+        pid=4_711,
+        version="0.1.0",
+        troubles=(ads.LoopTrouble(loop="advertise-slurm-0", text="fails for 40 s: squeue"),),
+    ),
     "match-request": match_requests.MatchRequest(**OFFERED_TO, resource=RESOURCE, slots=8, packed=False),
     "offer": site_inbox.Offer(
         **OFFERED_TO,
@@ -777,6 +804,7 @@ FULL: dict[str, msgspec.Struct] = {
     **lease_examples.FULL,
     **overview_examples.FULL,
     **exchange_examples.FULL,
+    "database-mark": MARK,
 }
 """By tag: every field said, none at its default."""
 
@@ -834,6 +862,7 @@ MINIMAL: dict[str, msgspec.Struct] = {
         element=ComputingElement(site="local", ce="local", slots=2, max_cpu_time=3_600), advertised_at=AT
     ),
     "withdraw": ads.Withdraw(site="local", ce="local", advertised_at=AT),
+    "advertiser-state": ads.AdvertiserState(host="node", pid=1, version="0.1.0"),
     "match-request": match_requests.MatchRequest(
         **OFFERED_TO, resource=Resource(setup="default", vo="local", cpu_time=3_600)
     ),
@@ -948,18 +977,141 @@ MINIMAL: dict[str, msgspec.Struct] = {
     **lease_examples.MINIMAL,
     **overview_examples.MINIMAL,
     **exchange_examples.MINIMAL,
+    "database-mark": MARK,
 }
 """By tag: only what must be said."""
 
 STAGING = reports.StagingReport(
     job_id=JOB, epoch=EPOCH, part="stage_in", files=3, files_done=1, bytes_done=4_096, bytes_total=8_192
 )
+JOB_RESULT = replies.JobResult(
+    array_index=1,
+    parameters={"alpha": "0.5"},
+    attempt=2,
+    ce="ce1",
+    started_at=AT,
+    ended_at=AT,
+    exit_code=0,
+    signal=None,
+    cpu_seconds=1.5,
+    wall_seconds=2.0,
+    max_rss_bytes=1_000,
+)
 GROWN: dict[str, msgspec.Struct] = {
+    "list-jobs.results": queries.ListJobs(**ASKED, selector=SELECTOR, results=True),
+    "job-page.results": replies.JobPage(
+        **ASKED, jobs=(msgspec.structs.replace(LINE, result=JOB_RESULT),), after=None
+    ),
+    "job-detail.results": replies.JobDetail(
+        **ASKED,
+        job=msgspec.structs.replace(LINE, result=JOB_RESULT),
+        array_index=None,
+        description={},
+        attempts=(),
+        history=(),
+    ),
     **overview_examples.GROWN,
+    "peek-job.whole": queries.PeekJob(**ASKED, job_id=JOB, whole=True),
+    "job-output.whole": replies.JobOutput(
+        **ASKED, job_id=JOB, stream="stdout", offset=9, size=600, text="a", live=False, end=10, whole=True
+    ),
+    "job-event.group": (
+        moved_in_group := events.JobEvent(
+            job_id=JOB,
+            seq=1,
+            at=AT,
+            event=Event.KILL,
+            state=State.KILLED,
+            epoch=Epoch(0),
+            owner="bob",
+            owner_group="user",
+            vo="local",
+        )
+    ),
+    "jobs-moved.group": events.JobsMoved(events=(moved_in_group,)),
+    "sites.isolation": replies.Sites(**ASKED, sites=(ISOLATED_LINE,)),
+    "site-detail.isolation": replies.SiteDetail(**ASKED, elements=(ISOLATED_LINE,)),
+    "job-ranking.hosts": msgspec.structs.replace(
+        FULL["job-ranking"],
+        elements=(
+            msgspec.structs.replace(ranking_examples.RANKED, hosts=("se.glasgow.example", "se.oslo.example")),
+        ),
+    ),
+    "peek-job.raw": queries.PeekJob(**ASKED, job_id=JOB, raw=True),
+    "job-output.end": replies.JobOutput(
+        **ASKED, job_id=JOB, stream="stdout", offset=0, size=600, text="a", live=True, end=1
+    ),
+    "peek.raw": site_inbox.Peek(
+        pilot_id=PILOT,
+        job_id=JOB,
+        epoch=EPOCH,
+        stream="stdout",
+        offset=None,
+        limit=1,
+        asker="bob",
+        raw=True,
+        **ASKED,
+    ),
+    "peeked.raw": reports.Peeked(
+        pilot_id=PILOT,
+        job_id=JOB,
+        epoch=EPOCH,
+        stream="stdout",
+        offset=0,
+        size=600,
+        text="a",
+        asker="bob",
+        raw=True,
+        end=1,
+        **ASKED,
+    ),
     "match-request.disk": match_requests.MatchRequest(
         request_id=RequestId("req-10"),
         pilot_id=PILOT,
         resource=Resource(setup="", vo="local", cpu_time=60, disk_mb=120_000),
+    ),
+    "match-request.seconds": match_requests.MatchRequest(
+        request_id=RequestId("req-11"),
+        pilot_id=PILOT,
+        resource=Resource(setup="", vo="local", cpu_time=60),
+        slots=2,
+        seconds=1.75,
+    ),
+    "offer.likely-seconds": site_inbox.Offer(
+        pilot_id=PILOT,
+        request_id=RequestId("req-11"),
+        jobs=(
+            site_inbox.OfferedJob(
+                job_id=JOB,
+                epoch=EPOCH,
+                owner="alice",
+                owner_group="physics",
+                vo="atlas",
+                description=msgspec.Raw(b"{}"),
+                likely_seconds=0.25,
+            ),
+        ),
+        hold_seconds=10.0,
+    ),
+    "report.output-positions": reports.Report(
+        report_id=ReportId("rep-13"),
+        pilot_id=PILOT,
+        finish=(
+            reports.Result(
+                job_id=JOB,
+                epoch=EPOCH,
+                outcome="done",
+                code=Code.DONE,
+                stdout_tail="b\n",
+                stdout_from=9_000,
+                stderr_from=0,
+            ),
+        ),
+    ),
+    "report.slot-seconds": reports.Report(
+        report_id=ReportId("rep-12"),
+        pilot_id=PILOT,
+        finish=(reports.Result(job_id=JOB, epoch=EPOCH, outcome="done", code=Code.DONE, slot_seconds=12.5),),
     ),
     "advertise.disk": ads.Advertise(
         element=ComputingElement(site="A", ce="a1", slots=8, max_cpu_time=86_400, disk_mb=40_000),
@@ -1538,7 +1690,7 @@ UNIONS: dict[str, Any] = {
     "wms.job.commands": commands.Command,
     "wms.job.queries": queries.Asked,
     "wms.user.owner.inbox": replies.Reply,
-    "wms.resource.ads": ads.Ad,
+    "wms.resource.ads": ads.AdvertiserMessage,
     "wms.match.requests": match_requests.Request,
     "wms.site.site.inbox": site_inbox.ToAgent,
     "wms.job.reports": reports.FromAgent,
@@ -1550,6 +1702,7 @@ UNIONS: dict[str, Any] = {
     "wms.agreement.decisions": agreements.AgreementDecided,
     "wms.pilot.exchanges": pilot_exchange.SecretExchange,
     "wms.pilot.credentials": pilot_exchange.ExchangeAnswer,
+    "wms.database.marks": database_marks.DatabaseMark,
 }
 """By topic; the names are those of the schemas in `docs/schema/`."""
 

@@ -55,7 +55,7 @@ results = st.builds(
     epoch=st.integers(0, 2**31 - 1).map(Epoch),
     outcome=st.sampled_from(["done", "failed", "killed", "lost"]),
     code=st.sampled_from(Code),
-    text=texts,
+    text=words,
     exit_code=st.none() | st.integers(-128, 255),
     signal=st.none() | st.integers(1, 64),
     started_at=st.none() | st.datetimes(datetime(1970, 1, 1), datetime(2999, 1, 1), timezones=st.just(UTC)),
@@ -79,7 +79,7 @@ reports = st.builds(
     state=st.sampled_from(["running", "draining", "ended"]),
     slots=st.integers(0, 100_000),
     busy=st.integers(0, 100_000),
-    reason=texts,
+    reason=words,
 )
 
 

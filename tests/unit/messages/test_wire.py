@@ -126,7 +126,15 @@ def test_what_is_beyond_its_bound_is_refused_with_its_place(what: str) -> None:
 
 @pytest.mark.parametrize("text", ["C:\\\\u0000", "größer", "a\ttab and a\nline", "\x1b[31m"])
 def test_texts_that_are_no_names_may_have_any_character_but_nul(text: str) -> None:
-    assert CODECS["wms.job.commands"].decode(control(reason=text)).reason == text
+    assert CODECS["wms.job.reports"].decode(report(stdout_tail=text)).finish[0].stdout_tail == text
+
+
+def test_a_reason_is_one_safe_line_whoever_sent_it() -> None:
+    hostile = "killed\n\x1b[2Jby gnp.\u202enim"
+    safe = "killed \\x1b[2Jby gnp.\\u202enim"
+    assert CODECS["wms.job.commands"].decode(control(reason=hostile)).reason == safe
+    read = CODECS["wms.job.reports"].decode(report(text=hostile))
+    assert read.finish[0].text == safe
 
 
 def test_what_is_within_every_bound_is_read() -> None:

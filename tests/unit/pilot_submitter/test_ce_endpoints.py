@@ -125,7 +125,7 @@ def test_a_door_leads_only_where_and_how_it_is_configured(
     assert doors.to("A", "other", "slurm") is None
     local = doors.to("B", "here", "local")
     assert local is not None
-    assert local.is_local
+    assert local.terms.kind == "local"
     assert doors.to("B", "here", "local") is local
 
 

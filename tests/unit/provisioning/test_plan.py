@@ -345,6 +345,27 @@ def test_an_avoided_element_gets_no_pilots_and_the_next_gets_them(code):
     assert (made.decisions[0].shares[0].held, made.decisions[0].shares[0].why) == (code, "it eats jobs")
 
 
+@pytest.mark.parametrize(
+    "coming", [{"submitted": 20}, {"waiting": 15, "submitted": 5}, {"running": 20, "idle_slots": 20}]
+)
+def test_pilots_of_an_element_that_is_only_full_count_for_its_work(coming: dict[str, int]):
+    """Else the other elements would get pilots for the same jobs again."""
+    full = {CeId("A", "ce0"): Avoidance("LIMIT", "its ad lets no more pilots come", serves=True)}
+    there = [under_way("ce0", **coming), under_way("ce1", waiting=10)]
+    made = plan([QueuedWork(asks(), 30)], elements(3), there, avoided=full)
+    assert counts(made) == {"ce0": 0, "ce1": 0, "ce2": 0}
+    assert [each.shares[0].taken for each in made.decisions[:2]] == [20, 10]
+    more = plan([QueuedWork(asks(), 33)], elements(3), there, avoided=full)
+    assert (more.decisions[0].ordered, sum(counts(more).values())) == (0, 3)
+
+
+def test_limits_hold_for_the_pilots_of_an_element_that_is_only_full():
+    full = {CeId("A", "ce0"): Avoidance("LIMIT", "its ad lets no more pilots come", serves=True)}
+    there, leeway = [under_way("ce0", waiting=20)], limited(of_owner("o", 5))
+    made = plan([QueuedWork(asks(owner="o"), 30)], elements(1), there, avoided=full, leeway=leeway)
+    assert made.decisions[0].shares[0].taken == 5
+
+
 def canary_of(ce: str) -> QueuedWork:
     return QueuedWork(asks(owner=CANARY, sites=("A",), grid_ces=(ce,)), 1)
 

@@ -236,7 +236,7 @@ def test_what_no_resource_has_is_evaluated_once_however_many_resources_there_are
     for n in range(30):
         index.advertise("A", f"c{n}", advertised({"a": n}, {}, "", ""))
         assert fitting(index, offers(site="A", grid_ce=f"c{n}")) == {0}
-    assert sorted(judged) == sorted(["other.a >= 0"] * 30 + [f"other.nobody{n} > 1" for n in range(1, 21)])
+    assert sorted(judged) == sorted(["other.a >= 0"] * 31 + [f"other.nobody{n} > 1" for n in range(1, 21)])
 
 
 def test_names_that_were_present_are_bounded_and_what_they_tell_is_kept(
@@ -259,6 +259,7 @@ def test_what_is_parsed_is_kept_when_an_index_numbers_its_queues_anew(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("wms.queue_index.index._FEW_SLOTS", 8)
+    monkeypatch.setattr("wms.queue_index.index._SLOTS_A_QUEUE", 2)
     index = new_index()
     for n in range(20):
         index.add_queue(n, asks(requirements=long(n)))
@@ -273,12 +274,13 @@ def test_what_is_parsed_is_kept_when_an_index_numbers_its_queues_anew(
 
 
 def not_again(text: str, place: str = "") -> Expression:
-    if len(text) > conjuncts.LONG:
+    if len(text) > SHORT:
         raise AssertionError("parsed again")
     return PARSE(text, place)
 
 
 PARSE = Expression.parse
+SHORT = 500
 
 
 def long(n: int) -> str:

@@ -94,8 +94,7 @@ def test_what_is_missing_is_named(file: Path) -> None:
 
 def test_unknown_keys_in_lists_and_named_tables_are_named(file: Path) -> None:
     elements = (
-        LEAST
-        + "[advertising]\ntoken_file = 't'\n[[elements]]\nsite = 'a'\n[[elements]]\nsite = 'b'\nslot = 3\n"
+        "[advertising]\ntoken_file = 't'\n[[elements]]\nsite = 'a'\n[[elements]]\nsite = 'b'\nslot = 3\n"
     )
     said = refusal(file, elements, kind=AdvertiserConfig)
     assert "`slot`" in said

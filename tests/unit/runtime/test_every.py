@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 
 from wms.errors import Unavailable
+from wms.runtime import every
 from wms.runtime.every import Every
 
 
@@ -75,22 +76,45 @@ async def running(rounds: Rounds) -> AsyncIterator[Rounds]:
 
 
 async def test_rounds_that_fail_are_told_until_one_works(clock: list[float]) -> None:
-    async with running(Rounds(Unavailable("no database"), Unavailable("no database"), None)) as rounds:
-        assert rounds.loop.trouble() == ""
+    gone = Unavailable("no database")
+    async with running(Rounds(gone, gone, gone, None)) as rounds:
         clock[0] += 11
         await rounds.next()
-        assert rounds.loop.trouble().startswith("fails for 11 s: Unavailable")
+        assert rounds.loop.trouble() == "", "two that failed may be chance"
         await rounds.next()
+        assert rounds.loop.trouble().startswith("failed 3 times in 11 s: Unavailable")
+        await rounds.next()
+        assert rounds.loop.trouble() == ""
+
+
+async def test_rounds_that_fail_at_once_are_no_trouble_yet(clock: list[float]) -> None:
+    async with running(Rounds(Unavailable("no database"))) as rounds:
+        for _ in range(5):
+            clock[0] += 1
+            await rounds.next()
         assert rounds.loop.trouble() == ""
 
 
 async def test_a_fault_is_told_and_the_loop_goes_on(clock: list[float]) -> None:
-    async with running(Rounds(OverflowError("a number"), ValueError("a text"), None)) as rounds:
-        clock[0] += 20
-        await rounds.next()
+    async with running(
+        Rounds(OverflowError("a number"), ValueError("a text"), ValueError("it"), None)
+    ) as rounds:
+        for _ in range(2):
+            clock[0] += 20
+            await rounds.next()
         assert "ValueError" in rounds.loop.trouble()
         await rounds.next()
         assert rounds.loop.trouble() == ""
+
+
+async def test_a_round_that_failed_is_tried_again_long_before_its_period(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(every, "RETRY_SECONDS", 0.01)
+    async with running(Rounds(Unavailable("no database"), OSError("cut"), None, seconds=600.0)) as rounds:
+        async with asyncio.timeout(30):
+            await rounds.one()
+            await rounds.one()
 
 
 async def test_each_round_that_fails_by_a_fault_doubles_the_pause() -> None:

@@ -1,7 +1,7 @@
 """A service is up only if each partition of each of its consumers is served, and each of its loops goes on."""
 
-from tests.unit.cli.heartbeats import beat, handled, probe, state
-from wms.runtime.service_health import summed_up
+from tests.unit.cli.heartbeats import advertiser, beat, handled, probe, state
+from wms.runtime.service_health import problems, summed_up
 
 
 def test_one_with_a_silent_partition_is_not_up() -> None:
@@ -33,3 +33,9 @@ def test_of_many_troubles_the_first_are_named() -> None:
 
 def test_counts_of_nothing_are_not_shown() -> None:
     assert state(beat(probe(0), probe(1), refused=0, placed=2)) == ("up", "handled 7, placed 2")
+
+
+def test_troubles_and_silence_of_advertisers_are_told_with_their_owners() -> None:
+    beats = [advertiser("glasgow", slurm="failed"), advertiser("umea", alive=False)]
+    assert problems(beats, []) == ["glasgow: slurm failed", "umea: no heartbeat"]
+    assert problems([*beats, advertiser("umea")], []) == ["glasgow: slurm failed"]

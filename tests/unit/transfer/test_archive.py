@@ -67,11 +67,29 @@ def test_equal_content_gives_equal_bytes(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(b"same")
         (tmp_path / name).chmod(mode)
         os.utime(tmp_path / name, (when, when))
+    os.utime(tmp_path / "two", (1e9, 1e9))
     first = packed({"a": tmp_path / "one", "b": b"2"})
     second = packed({"b": b"2", "a": tmp_path / "two"})
     assert first == second
-    assert first == packed({"a": b"same", "b": b"2"})
-    assert first != packed({"a": b"same", "b": b"3"})
+    assert packed({"a": b"same", "b": b"2"}) == packed({"b": b"2", "a": b"same"})
+    assert packed({"a": b"same", "b": b"2"}) != packed({"a": b"same", "b": b"3"})
+
+
+@pytest.mark.parametrize("when_ns", [1, 1_700_000_000_123_456_789, 1_700_000_001_000_000_000, 2**62 - 1])
+def test_files_keep_their_modification_times(tmp_path: Path, when_ns: int) -> None:
+    (tmp_path / "one").write_bytes(b"1")
+    os.utime(tmp_path / "one", ns=(when_ns, when_ns))
+    unpack(packed({"one": tmp_path / "one"}), tmp_path / "dest")
+    assert (tmp_path / "dest" / "one").stat().st_mtime_ns == when_ns
+
+
+@pytest.mark.parametrize("said", ["-5", "1e9", "9" * 30, "nan", "4611686019", "1.x", "\u0663"])
+def test_a_time_that_cannot_be_set_is_that_of_the_unpacking(tmp_path: Path, said: str) -> None:
+    member = info("one")
+    member.pax_headers = {"mtime": said}
+    with contextlib.suppress(Rejected):
+        unpack(tar_of((member, b"1")), tmp_path / "dest")
+        assert (tmp_path / "dest" / "one").stat().st_mtime > 1.5e9
 
 
 HOSTILE = {
@@ -130,6 +148,15 @@ def test_a_second_file_of_one_name_is_refused(tmp_path: Path) -> None:
         unpack(tar_of((info("a"), b"1"), (info("a"), b"2")), tmp_path)
     with pytest.raises(Rejected, match="'a/b' is there already"):
         unpack(tar_of((info("a/b"), b"1")), tmp_path)
+    with pytest.raises(Rejected, match="'c' is there already"):
+        unpack(tar_of((info("c/d"), b"1"), (info("c"), b"2")), tmp_path)
+
+
+def test_a_file_of_a_later_archive_replaces_that_of_an_earlier_one(tmp_path: Path) -> None:
+    unpack(packed({"p.sh": b"a much longer first version", "data": b"1"}), tmp_path)
+    unpack(packed({"p.sh": b"second"}), tmp_path)
+    assert (tmp_path / "p.sh").read_bytes() == b"second"
+    assert (tmp_path / "data").read_bytes() == b"1"
 
 
 def test_a_link_already_in_the_directory_is_not_followed(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ async def test_no_more_is_fetched_than_allowed(tmp_path: Path, *, known: bool) -
         staging = StageIn(site, _inputs(tmp_path, 3, 5, known=known), most)
         assert (staging.progress.bytes_total is None) is not known
         with pytest.raises(Rejected, match=r"7 may be fetched|more than 7 bytes"):
-            await staging.run(tmp_path / "work")
+            await staging.run(tmp_path / f"work-{most}")
 
 
 async def test_two_inputs_in_one_place_are_refused(tmp_path: Path) -> None:

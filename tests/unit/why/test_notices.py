@@ -45,7 +45,9 @@ def test_jobs_and_pilots_are_counted_apart() -> None:
 def test_our_idle_pilots_are_not_counted_twice() -> None:
     """One that gets a job is the same job in the source's count."""
     full: dict[str, Any] = {"max_jobs": 10, "current_jobs": 8}
-    assert words(SinceLastAd(allowed=2, matched=4), **full) == ["suppress: 12 of 10 jobs (MaxJobs)"]
+    assert words(SinceLastAd(allowed=2, matched=4), **full) == [
+        "suppress: 8 by its ad and 4 since, of 10 jobs (MaxJobs)"
+    ]
     assert words(SinceLastAd(allowed=2, matched=4, idle=2), **full) == ["suppress: 10 of 10 jobs (MaxJobs)"]
 
 

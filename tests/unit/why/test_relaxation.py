@@ -61,6 +61,12 @@ def opened_by(wanted: Requirements, *there: ElementSupply) -> list[tuple[list[st
         (asks(min_ram_mb=8_000), {"memory_mb": 4_000}, "memory 4000 MB instead of 8000"),
         (asks(min_ram_mb=8_000), {}, "without saying memory"),
         (asks(cpu_segment=50_000), {"max_cpu_time": 6_000}, "cpu-time of at most 5000 s instead of 50000"),
+        (
+            asks(cpu_segment=25_920_000),
+            {"max_cpu_time": 864_000},
+            "cpu-time of at most 864000 s instead of 25920000",
+        ),
+        (asks(min_disk_mb=10_000_000), {"disk_mb": 9_000}, "disk 9000 MB instead of 10000000"),
         (asks(sites=("CERN",)), {}, "without site CERN"),
         (asks(banned_sites=("A", "B")), {}, "without banned-site A"),
         (asks(grid_ces=("x",)), {}, "without ce x"),

@@ -7,7 +7,18 @@ from wms.errors import Rejected, shown
 from wms.jobdesc.description import JobDescription
 from wms.jobdesc.from_json import read_json
 from wms.jobdesc.from_toml import read_toml
-from wms.jobdesc.languages import adl, condor, jdl, xrsl, xrsl_writer
+from wms.jobdesc.languages import (
+    adl,
+    condor,
+    condor_commands,
+    jdl,
+    sbatch,
+    sbatch_elements,
+    sbatch_text,
+    xrsl,
+    xrsl_writer,
+)
+from wms.jobdesc.languages.jsdl import ELEMENTS as JSDL_ELEMENTS
 from wms.jobdesc.languages.jsdl import looks_like_jsdl, read_jsdl, write_jsdl
 from wms.jobdesc.languages.translation import Language, Translation, WrittenDocument
 from wms.jobdesc.reader import looks_like_json
@@ -33,17 +44,52 @@ TOML = Language(
     write=lambda descriptions: WrittenDocument(text=write_toml(descriptions)),
 )
 ADL = Language(
-    name=adl.NAME, title="EMI's activity description language", looks_like=adl.looks_like, read=adl.read
+    name=adl.NAME,
+    title="EMI's activity description language",
+    looks_like=adl.looks_like,
+    read=adl.read,
+    elements=adl.ELEMENTS,
 )
 XRSL = Language(
-    name=xrsl.NAME, title="ARC's xRSL", looks_like=xrsl.looks_like, read=xrsl.read, write=xrsl_writer.write
+    name=xrsl.NAME,
+    title="ARC's xRSL",
+    looks_like=xrsl.looks_like,
+    read=xrsl.read,
+    write=xrsl_writer.write,
+    elements=xrsl.ELEMENTS,
 )
-JDL = Language(name=jdl.NAME, title="the JDL of DIRAC and gLite", looks_like=jdl.looks_like, read=jdl.read)
+JDL = Language(
+    name=jdl.NAME,
+    title="the JDL of DIRAC and gLite",
+    looks_like=jdl.looks_like,
+    read=jdl.read,
+    read_at=jdl.read,
+    elements=jdl.ELEMENTS,
+)
 HTCONDOR = Language(
-    name=condor.NAME, title="HTCondor's submit files", looks_like=condor.looks_like, read=condor.read
+    name=condor.NAME,
+    title="HTCondor's submit files",
+    looks_like=condor.looks_like,
+    read=condor.read,
+    read_at=condor.read,
+    elements=condor_commands.ELEMENTS,
 )
-JSDL = Language(name="jsdl", title="JSDL", looks_like=looks_like_jsdl, read=read_jsdl, write=write_jsdl)
-LANGUAGES: tuple[Language, ...] = (JSON, JSDL, ADL, XRSL, JDL, HTCONDOR, TOML)
+SBATCH = Language(
+    name=sbatch.NAME,
+    title="#SBATCH scripts of Slurm",
+    looks_like=sbatch_text.looks_like,
+    read=sbatch.read,
+    elements=sbatch_elements.ELEMENTS,
+)
+JSDL = Language(
+    name="jsdl",
+    title="JSDL",
+    looks_like=looks_like_jsdl,
+    read=read_jsdl,
+    write=write_jsdl,
+    elements=JSDL_ELEMENTS,
+)
+LANGUAGES: tuple[Language, ...] = (JSON, JSDL, ADL, XRSL, SBATCH, JDL, HTCONDOR, TOML)
 """All languages, in the order in which `looks_like` is tried on a document."""
 
 

@@ -6,6 +6,14 @@ _PART = re.compile(r""""((?:[^"\\]|\\.)*)"|'([^']*)'|\\(.)|([^\s"'\\]+)|(\s+)|(.
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 
+_QUIET = re.compile(r"'[^']*'|\\.", re.DOTALL)
+
+
+def needs_a_shell(text: str) -> bool:
+    """Return whether a shell would do more with a command line than to split it: expand, redirect, or run several commands."""
+    return any(each in _QUIET.sub("", text) for each in "$`;&|<>*?")
+
+
 def arguments(text: str) -> list[str]:
     """Return the arguments of a command line, which are separated by blanks.
 

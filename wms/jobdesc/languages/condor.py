@@ -1,37 +1,49 @@
-"""HTCondor's submit files: each `queue` statement becomes a description, of an array if it queues several jobs.
+"""HTCondor's submit files: each `queue` statement becomes one or more descriptions, of an array if they queue several jobs.
 
-Source: the manual of HTCondor, condor_submit. Memory without a unit is in MiB, disk in KiB.
+Source: the manual of HTCondor, condor_submit. A document's jobs are counted by `$(Process)` across its `queue` statements, as in one cluster.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
-from wms.jobdesc.document import text_of
-from wms.jobdesc.languages import common_values
-from wms.jobdesc.languages.command_line import condor_arguments
-from wms.jobdesc.languages.condor_text import (
-    OWN_MACROS,
-    Command,
-    QueueStatement,
-    filled,
-    macros,
-    parse,
-    without_macros,
+import msgspec
+
+from wms.jobdesc.array import INDEX
+from wms.jobdesc.document import check_count, text_of, unreadable
+from wms.jobdesc.expansion import Expansion
+from wms.jobdesc.languages.condor_commands import CATALOGUE, attribute, entry_of, split_arguments
+from wms.jobdesc.languages.condor_files import all_outputs
+from wms.jobdesc.languages.condor_job import CondorJob, origin_of
+from wms.jobdesc.languages.condor_jobs import (
+    BEGIN,
+    QueuedJobs,
+    columns_of,
+    groups,
+    mark,
+    parameter_names,
+    with_placeholders,
 )
+from wms.jobdesc.languages.condor_macros import MacroError, names_in
+from wms.jobdesc.languages.condor_text import Command, QueueStatement, parse
 from wms.jobdesc.languages.draft import JobDraft, drafted
+from wms.jobdesc.languages.submit_machine import SubmitMachine
 from wms.jobdesc.languages.translation import Translation
-from wms.jobdesc.loss_report import LossNotes, Origin
+from wms.jobdesc.loss_report import Fate, LossNotes, LossReport, Origin
 
 NAME: Final = "htcondor"
 SIZE_LIMIT = 4 * 1024 * 1024
 LOOKED_AT: Final = 65_536
-
-Handler: TypeAlias = Callable[[JobDraft, Command], None]
+VALUES_A_COMMAND: Final = 10
+"""As so many values a command counts in what a document expands to, for each description that it is put into: it takes as long."""
+TEMPLATED: Final = frozenset(
+    {"arguments", "environment", "output", "error", "transfer_output_files", "description"}
+)
+"""The commands whose fields may have placeholders."""
+_ORDER: Final = ("request_cpus", "request_memory", "environment")
+"""The commands to which others refer; they are taken first."""
 
 _QUEUE = re.compile(rb"^[ \t]*queue\b(?![ \t]*=)", re.MULTILINE | re.IGNORECASE)
-
-
 # A text over several lines of TOML may hold such a line too.
 _TOML_TEXT = re.compile(rb"""[=\[,]\s*(?:\"{3}|'{3})|^[ \t]*\[\[?[^\n]*\][ \t]*$""", re.MULTILINE)
 
@@ -45,272 +57,187 @@ def looks_like(data: bytes) -> bool:
     return any(map(_QUEUE.search, ends)) and not any(map(_TOML_TEXT.search, ends))
 
 
-def read(data: bytes) -> Translation:
-    """Return the translation of an HTCondor submit file.
+def read(data: bytes, machine: SubmitMachine | None = None) -> Translation:
+    """Return the translation of an HTCondor submit file. `machine` has the files and variables to which it may refer.
 
-    Raise InvalidDescription if the text is no submit file, or depends on the submit machine, as conditions and includes do. Raise
-    Rejected if the document is too large, not UTF-8, or makes too many jobs.
+    Raise InvalidDescription if the text is no submit file, or needs of the submit machine what cannot be had. Raise Rejected if
+    the document is too large, not UTF-8, or makes too many jobs.
     """
-    notes = LossNotes()
-    return drafted(NAME, [_draft(each, notes) for each in parse(text_of(data, SIZE_LIMIT))])
+    text = text_of(data, SIZE_LIMIT)
+    if BEGIN in text:
+        raise unreadable("has characters for private use")
+    found = drafted(NAME, list(_drafts(parse(text, machine), machine)))
+    # Descriptions of one statement have most notes in common.
+    report = LossReport(tuple(dict.fromkeys(found.report.entries)))
+    return msgspec.structs.replace(found, report=report, problems=tuple(dict.fromkeys(found.problems)))
 
 
-def _draft(queue: QueueStatement, notes: LossNotes) -> JobDraft:
-    draft = JobDraft(notes)
-    ours = _sweep(draft, queue)
-    keep = frozenset(ours) | OWN_MACROS
-    definitions = _used_as_macros(queue)
-    commands = [
-        Command(
-            each.name, filled(without_macros(each.value, queue.commands, keep, each.line), ours), each.line
-        )
-        for each in queue.commands.values()
-        if each.key not in definitions or each.key in _HANDLERS or each.key in _OUTPUTS
-    ]
-    _outputs(draft, {each.key: each for each in commands if each.key in _OUTPUTS})
-    for command in commands:
-        if command.key not in _OUTPUTS:
-            _take(draft, command)
-    return draft
+def _drafts(queues: Sequence[QueueStatement], machine: SubmitMachine | None) -> Iterator[JobDraft]:
+    notes, first, expansion, told = LossNotes(), 0, Expansion(), set[Command]()
+    for queue in queues:
+        check_count(1, first + queue.jobs)
+        try:
+            jobs = QueuedJobs(queue, machine, first, expansion)
+            for draft in _QueueDrafts(jobs, machine, notes, told).drafts():
+                yield draft
+                expansion.take(VALUES_A_COMMAND * (1 + len(queue.commands)), 0)
+        except MacroError as fault:
+            raise unreadable(str(fault), queue.line) from None
+        first += queue.jobs
 
 
-def _used_as_macros(queue: QueueStatement) -> frozenset[str]:
-    """Return the names, in lower case, of those commands of the statement whose values other commands use by `$(name)`."""
-    used = macros("\n".join(each.value for each in queue.commands.values()))
-    return frozenset(queue.commands.keys() & used)
+class _QueueDrafts:
+    """The drafts of one `queue` statement. `told` are the commands of the document that are noted as omitted, once each."""
 
+    def __init__(
+        self, jobs: QueuedJobs, machine: SubmitMachine | None, notes: LossNotes, told: set[Command]
+    ) -> None:
+        self._jobs = jobs
+        self._machine = machine
+        self._notes = notes
+        self._told = told
+        self._queue = Command("queue", "", jobs.queue.line)
 
-def _sweep(draft: JobDraft, queue: QueueStatement) -> dict[str, str]:
-    """Make the draft an array if the statement queues several jobs. A statement that queues none becomes a problem.
+    def drafts(self) -> Iterator[JobDraft]:
+        if not self._jobs.count:
+            draft = JobDraft(self._notes)
+            draft.problem(origin_of(self._queue), "queues no job")
+            yield draft
+            return
+        given = self._untold(_commands(self._jobs.queue))
+        texts = {key: self._template(key, command) for key, command in given.items()}
+        split = [key for key, text in texts.items() if not self._stays(key, text)]
+        self._jobs.expansion.take(len(split) * self._jobs.count, 0)
+        keys = [lambda job, key=key: self._split_key(key, texts[key], job) for key in split]
+        for group in groups(keys, self._jobs.count).values():
+            yield self._draft(given, texts, split, group)
+            given = self._untold(given)
 
-    Return what replaces each macro of HTCondor, a placeholder of an array or a number, by the macro's name in lower case.
-    """
-    lists, origin = queue.items, Origin("queue", queue.line)
-    jobs = queue.count * max((len(each) for each in lists.values()), default=1)
-    if jobs == 0:
-        draft.problem(origin, "queues no job")
-        return {}
-    index = "{n}" if jobs > 1 else "0"
-    if jobs > 1:
-        draft.put("array", jobs, origin)
-    else:
-        draft.kept(origin)
-    for name, values in lists.items():
-        draft.put_item(
-            "parameters", _parameter(name), [each for each in values for _ in range(queue.count)], origin
-        )
-    ours = {name.lower(): f"{{{_parameter(name)}}}" for name in lists}
-    return {**ours, "process": index, "procid": index, "step": index, "cluster": "0", "clusterid": "0"}
+    def _untold(self, given: Mapping[str, Command]) -> Mapping[str, Command]:
+        """Return the commands without those that are noted as omitted. Those that are left are noted by the next draft."""
+        omitted = {key for key in given if _fate(key) == "omitted"}
+        found = {key: each for key, each in given.items() if key not in omitted or each not in self._told}
+        self._told.update(given[key] for key in omitted)
+        return found
 
+    def _template(self, key: str, command: Command) -> str:
+        """Return the value of a command as a template; as it stands if nothing is done with it."""
+        if _fate(key) == "omitted":
+            return command.value
+        try:
+            return self._jobs.template(command.value)
+        except MacroError as fault:
+            raise unreadable(f"{command.name}: {fault}", command.line) from None
 
-def _parameter(variable: str) -> str:
-    """Return the parameter's name for a variable of a `queue` statement. The variable `n` becomes `n_`, since `{n}` is the index of a job."""
-    return "n_" if variable == "n" else variable
+    def _stays(self, key: str, text: str) -> bool:
+        """Return whether a command is one template for all jobs."""
+        return BEGIN not in text or (key in TEMPLATED and self._jobs.is_template(text))
 
+    def _split_key(self, key: str, text: str, job: int) -> object:
+        value = self._jobs.filled(text, job)
+        return len(split_arguments(value) or ()) if key == "arguments" else value
 
-def _take(draft: JobDraft, command: Command) -> None:
-    handler = _HANDLERS.get(command.key)
-    if handler is not None:
-        handler(draft, command)
-    elif command.name.startswith("+") or command.key.startswith("my."):
-        name = re.sub(r"^\+?(?:my\.)?", "", command.name, flags=re.IGNORECASE)
-        draft.put_item("attributes", name, _value(command.value), _origin(command))
-    else:
-        draft.impossible(_origin(command), _NO_MEANING.get(command.key, "is not known"))
+    def _draft(
+        self,
+        given: Mapping[str, Command],
+        texts: Mapping[str, str],
+        split: Sequence[str],
+        group: Sequence[int],
+    ) -> JobDraft:
+        draft, columns = JobDraft(self._notes), dict[str, Sequence[str]]()
+        commands = dict[str, Command]()
+        for key, command in given.items():
+            text = texts[key]
+            if len(group) == 1 or (key in split and key != "arguments"):
+                text = self._jobs.filled(text, group[0])
+            commands[key] = Command(command.name, text, command.line)
+        job = CondorJob(draft, commands, self._machine)
+        ordered = sorted(commands, key=lambda key: _ORDER.index(key) if key in _ORDER else len(_ORDER))
+        for key in ordered:
+            if key == "arguments" and key in split and len(group) > 1:
+                columns |= self._words(draft, commands[key], group)
+            else:
+                _take(job, key, commands[key])
+        if "transfer_output_files" not in commands:
+            all_outputs(job, self._queue)
+        self._sweep(draft, group, columns)
+        return draft
 
-
-def _origin(command: Command) -> Origin:
-    return Origin(command.name, command.line)
-
-
-# --- handlers --------------------------------------------------------------------------------------
-
-
-def _text_into(field: str) -> Handler:
-    return lambda draft, command: draft.put(field, command.value.strip('"'), _origin(command))
-
-
-def _file_into(field: str) -> Handler:
-    """Return a handler that puts a command's file name into the field, without its directory.
-
-    The directory is one of the submit machine. On the node, the file is in the job's directory.
-    """
-
-    def handler(draft: JobDraft, command: Command) -> None:
-        name = command.value.rpartition("/")[2]
-        if command.value == "/dev/null":
-            draft.translated(_origin(command), "the stream is kept all the same")
+    def _words(self, draft: JobDraft, command: Command, group: Sequence[int]) -> Mapping[str, Sequence[str]]:
+        """Put arguments into the draft, as many in each job, of which each that differs is a parameter. Return their columns."""
+        rows = [split_arguments(self._jobs.filled(command.value, job)) for job in group]
+        words, columns = list[str](), dict[str, Sequence[str]]()
+        for number, values in enumerate(zip(*(row or () for row in rows), strict=True), 1):
+            if len(set(values)) == 1:
+                words.append(values[0])
+            else:
+                columns[f"argument:{number}"] = values
+                words.append(mark(f"argument:{number}"))
+        if None in rows:
+            draft.problem(origin_of(command), "has a double quote within the old syntax")
         else:
-            sentence = "" if name == command.value else f"becomes the file {name} of the job's directory"
-            draft.put(field, name, _origin(command), sentence)
+            draft.put("arguments", words, origin_of(command))
+        return columns
 
-    return handler
+    def _sweep(
+        self,
+        draft: JobDraft,
+        group: Sequence[int],
+        columns: Mapping[str, Sequence[str]],
+    ) -> None:
+        """Make the draft an array of the group's jobs, with the columns of which its texts have marks as parameters."""
+        origin = Origin("queue", self._jobs.queue.line)
+        if len(group) == 1:
+            draft.kept(origin)
+            return
+        used = set[str]()
+
+        def collect(text: str) -> str:
+            used.update(columns_of(text))
+            return text
+
+        draft.map_texts(collect)
+        is_whole = len(group) == self._jobs.count and self._jobs.first == 0
+        names = parameter_names(used, is_whole=is_whole)
+        draft.map_texts(lambda text: with_placeholders(text, names))
+        draft.put("array", len(group), origin)
+        known = {**self._jobs.columns([each for each in names if each not in columns], group), **columns}
+        for each, name in names.items():
+            if name != INDEX:
+                draft.put_item("parameters", name, list(known[each]), origin)
 
 
-def _executable(draft: JobDraft, command: Command) -> None:
-    """Put the program of an `executable` command into the draft. With an absolute path it is a program of the node.
+def _commands(queue: QueueStatement) -> Mapping[str, Command]:
+    """Return the commands of a statement by their names in the catalogue, the variables of its items that are commands among them.
 
-    Otherwise it is a file of the submit machine, which becomes an input file of the job.
+    What is no command, and is used by `$(name)` or stands alone, is a macro of the author.
     """
-    name = command.value
-    if name.startswith("/"):
-        draft.put("executable", name, _origin(command), "is the program of that path on the node")
-    else:
-        own = name.rpartition("/")[2]
-        draft.add_input(own, name, _origin(command), executable=True)
-        draft.put("executable", f"./{own}", _origin(command))
-
-
-def _arguments(draft: JobDraft, command: Command) -> None:
-    found = condor_arguments(command.value)
-    draft.put("arguments", command.value.split() if found is None else found, _origin(command))
-
-
-def _environment(draft: JobDraft, command: Command) -> None:
-    found = condor_arguments(command.value)
-    pairs = [each.partition("=") for each in (command.value.split(";") if found is None else found) if each]
-    if not all(sign for _, sign, _ in pairs):
-        draft.impossible(_origin(command), "has a variable without a value")
-    else:
-        draft.put("environment", {name.strip(): value for name, _, value in pairs}, _origin(command))
-
-
-def _input_files(draft: JobDraft, command: Command) -> None:
-    for source in _names(command.value):
-        draft.add_input(source.rstrip("/").rpartition("/")[2], source, _origin(command))
-
-
-def _names(text: str) -> Sequence[str]:
-    return [name for each in text.strip('"').split(",") if (name := each.strip())]
-
-
-_OUTPUTS: Final = frozenset({"transfer_output_files", "transfer_output_remaps"})
-
-
-def _outputs(draft: JobDraft, commands: Mapping[str, Command]) -> None:
-    """Put the files of `transfer_output_files` and `transfer_output_remaps` into the draft.
-
-    A file that `transfer_output_remaps` gives a URL is sent there; the others go to the output sandbox. A remap to another
-    file name is noted as impossible.
-    """
-    files, remaps = commands.get("transfer_output_files"), commands.get("transfer_output_remaps")
-    pairs = (
-        [each.partition("=") for each in remaps.value.strip('"').split(";") if each.strip()] if remaps else []
-    )
-    targets = {name.strip(): target.strip() for name, _, target in pairs}
-    for name in _names(files.value) if files else ():
-        if "://" not in targets.get(name, "") and files:
-            draft.append("output_sandbox", name, _origin(files))
-    for name, target in targets.items():
-        assert remaps is not None
-        if "://" in target:
-            draft.append("outputs", {"name": name, "targets": [target]}, _origin(remaps))
+    variables = {name.lower(): Command(name, f"$({name})", queue.line) for name in queue.items.names}
+    found, macros = dict[str, Command](), dict[str, Command]()
+    for key, command in {**queue.commands, **variables}.items():
+        name = entry_of(key)
+        if name is not None and not name.endswith("*"):
+            found[name] = command
+        elif key.startswith("my."):
+            found[key] = command
         else:
-            draft.impossible(_origin(remaps), "outputs keep their names; wms output renames them")
+            macros[key] = command
+    used = {
+        each for command in queue.commands.values() for each in names_in(command.value)
+    } | variables.keys()
+    return found | {key: command for key, command in macros.items() if key not in used}
 
 
-def _number_into(field: str, ours: Callable[[int], int] = int, sentence: str = "") -> Handler:
-    def handler(draft: JobDraft, command: Command) -> None:
-        found = common_values.whole_number(command.value)
-        if found is None:
-            draft.impossible(_origin(command), "is an expression, not a number")
-        else:
-            draft.put(field, ours(found), _origin(command), sentence)
-
-    return handler
+def _fate(key: str) -> Fate:
+    name = entry_of(key)
+    return CATALOGUE[name].fate if name else "kept" if key.startswith("my.") else "omitted"
 
 
-def _size_into(field: str, unit: str) -> Handler:
-    def handler(draft: JobDraft, command: Command) -> None:
-        found = common_values.mebibytes(command.value, unit)
-        if found is None:
-            draft.impossible(_origin(command), "is an expression, not a size")
-        else:
-            draft.put(field, found, _origin(command))
-
-    return handler
-
-
-def _gpus(draft: JobDraft, command: Command) -> None:
-    if common_values.whole_number(command.value) in (None, 0):
-        draft.impossible(_origin(command), "asks for no number of GPUs")
+def _take(job: CondorJob, key: str, command: Command) -> None:
+    name = entry_of(key)
+    if name is not None:
+        CATALOGUE[name].handler(job, command)
+    elif key.startswith("my."):
+        attribute(job, command)
     else:
-        draft.append("tags", "GPU", _origin(command), "becomes the tag GPU; how many is not told")
-
-
-def _requirements(draft: JobDraft, command: Command) -> None:
-    draft.put("requirements", command.value, _origin(command))
-
-
-def _universe(draft: JobDraft, command: Command) -> None:
-    name = command.value.lower()
-    if name in ("vanilla", "5"):
-        draft.kept(_origin(command))
-    elif name in ("local", "grid"):
-        draft.translated(_origin(command), "the system chooses where the job runs")
-    else:
-        draft.problem(_origin(command), f"there is no universe {command.value[:40]}")
-
-
-def _value(text: str) -> bool | int | str:
-    if len(text) > 1 and text[0] == text[-1] == '"':
-        return text[1:-1]
-    truth = {"true": True, "false": False}.get(text.lower())
-    if truth is not None:
-        return truth
-    number = common_values.whole_number(text)
-    return text if number is None else number
-
-
-def _nothing(sentence: str) -> Handler:
-    return lambda draft, command: draft.translated(_origin(command), sentence)
-
-
-_HANDLERS: Final[Mapping[str, Handler]] = {
-    "executable": _executable,
-    "arguments": _arguments,
-    "environment": _environment,
-    "input": _file_into("stdin"),
-    "output": _file_into("stdout"),
-    "error": _file_into("stderr"),
-    "transfer_input_files": _input_files,
-    "request_cpus": _number_into("processors"),
-    "request_memory": _size_into("memory_mb", "m"),
-    "request_disk": _size_into("disk_mb", "k"),
-    "request_gpus": _gpus,
-    "requirements": _requirements,
-    "rank": _text_into("rank"),
-    "priority": _number_into("priority", lambda more: min(10, max(0, more + 1)), "becomes priority, 0 to 10"),
-    "max_retries": _number_into("max_attempts", lambda times: times + 1),
-    "batch_name": _text_into("job_group"),
-    "job_batch_name": _text_into("job_group"),
-    "description": _text_into("name"),
-    "allowed_execute_duration": _number_into("wall_time"),
-    "allowed_job_duration": _number_into("wall_time"),
-    "universe": _universe,
-    "log": _nothing("use wms timeline; there is no log file"),
-    "should_transfer_files": _nothing("files always travel with the job"),
-    "when_to_transfer_output": _nothing("outputs are kept when the job ends"),
-    "transfer_executable": _nothing("a program with a relative path travels with the job"),
-    "initialdir": _nothing("paths are relative to the document"),
-    "getenv": _nothing("the environment of the submit machine is not taken along"),
-    "notification": _nothing("nobody is written to; use wms wait"),
-}
-_NO_MEANING: Final = {
-    "notify_user": "nobody is written to; use wms wait",
-    "on_exit_hold": "use success_exit_codes",
-    "on_exit_remove": "use success_exit_codes and max_attempts",
-    "periodic_hold": "use limits of memory, disk and time",
-    "periodic_release": "use max_attempts",
-    "periodic_remove": "use limits of memory, disk and time",
-    "concurrency_limits": "use wms limits",
-    "container_image": "payloads have no image of their own yet",
-    "docker_image": "payloads have no image of their own yet",
-    "accounting_group": "the token says whose job it is",
-    "accounting_group_user": "the token says whose job it is",
-    "x509userproxy": "credentials are renewed by the system itself",
-    "use_x509userproxy": "credentials are renewed by the system itself",
-    "stream_output": "use wms logs -f",
-    "stream_error": "use wms logs -f",
-    "hold": "use wms submit --hold",
-}
+        job.draft.omitted(origin_of(command), "is no command, and no macro that is used")

@@ -1,6 +1,6 @@
-"""Parses an HTCondor submit file: commands `name = value`, macros `$(name)`, and `queue` statements.
+"""Parses an HTCondor submit file: commands `name = value`, conditions, includes, and `queue` statements with their items.
 
-Source: the manual of HTCondor on submit files. Conditions and includes are refused, because their outcome depends on the submit machine.
+Source: the manual of HTCondor on submit files; where it is silent, HTCondor's own parser.
 """
 
 import re
@@ -9,27 +9,37 @@ from typing import Final
 
 import msgspec
 
+from wms.errors import Rejected, shown
 from wms.jobdesc.document import unreadable
+from wms.jobdesc.languages.condor_items import ItemList, items_of
+from wms.jobdesc.languages.condor_lines import logical_lines
+from wms.jobdesc.languages.condor_macros import MacroError, MacroExpansion, calls
+from wms.jobdesc.languages.submit_machine import SubmitMachine
 
-MACRO_DEPTH: Final = 10
-MACRO_LENGTH: Final = 65_536
-"""How many characters a value may have after its macros are replaced. Macros that use each other twice would double it again and again."""
 QUEUES_LIMIT: Final = 1_000
-ITEMS_LIMIT: Final = 1_000_000
+INCLUDES_LIMIT: Final = 20
+VERSION: Final = (25, 0, 0)
+"""The version of HTCondor whose meaning is read, for conditions on the version."""
 
-_COMMAND = re.compile(r"\s*([+A-Za-z_][A-Za-z0-9_.]*)\s*(?<!=)=(?!=)\s*(.*)", re.DOTALL)
-_QUEUE = re.compile(r"\s*queue\b\s*(.*)", re.IGNORECASE | re.DOTALL)
-_REFUSED = re.compile(r"\s*(if|elif|else|endif|include|warning|error)\b\s*[^=]", re.IGNORECASE)
-_MACRO = re.compile(r"\$\(([A-Za-z_][A-Za-z0-9_.]*)(?::([^()]*))?\)")
-_MACRO_NAME = re.compile(r"\$\(([A-Za-z_][A-Za-z0-9_.]*)[:)]")
-_ITEMS = re.compile(
-    r"(?P<count>[0-9]+)?\s*(?P<names>[A-Za-z_][A-Za-z0-9_]*(?:\s*,\s*[A-Za-z_][A-Za-z0-9_]*)*)?\s*(?:(?P<how>in|from|matching)\b\s*(?P<rest>.*))?",
-    re.IGNORECASE | re.DOTALL,
+_COMMAND = re.compile(
+    r"((?:[+-]|MY\.)?[A-Za-z_][A-Za-z0-9_.]*)\s*(\+?)=(?!=)\s*(.*)", re.DOTALL | re.IGNORECASE
 )
-OWN_MACROS: Final = frozenset(
-    {"process", "procid", "cluster", "clusterid", "step", "row", "item", "itemindex"}
-)
-"""The names, in lower case, of the macros that HTCondor itself defines for each job."""
+_HERE = re.compile(r"([A-Za-z_][A-Za-z0-9_.]*)\s*@=\s*([A-Za-z0-9_]+)")
+_QUEUE = re.compile(r"queue(?:\s+(.*))?", re.IGNORECASE | re.DOTALL)
+_CONDITION = re.compile(r"(if|elif|else|endif)(?:\s+(.*))?", re.IGNORECASE)
+_INCLUDE = re.compile(r"include(?:\s+(ifexist))?\s*:\s*(.*)", re.IGNORECASE)
+_REFUSED = re.compile(r"(include|use|warning|error)\b[^=]*:", re.IGNORECASE)
+_VERSION = re.compile(r"version\s*(!?)(>=|<=|==|=|>|<)\s*v?([0-9]+)\.([0-9]+)(?:\.([0-9]+))?", re.IGNORECASE)
+_TRUTHS: Final = {
+    "true": True,
+    "yes": True,
+    "t": True,
+    "y": True,
+    "false": False,
+    "no": False,
+    "f": False,
+    "n": False,
+}
 
 
 class Command(msgspec.Struct, frozen=True):
@@ -46,144 +56,175 @@ class Command(msgspec.Struct, frozen=True):
 
 
 class QueueStatement(msgspec.Struct, frozen=True):
-    """A `queue` statement: the commands that are in effect at its line, how often each item is queued, and the items."""
+    """A `queue` statement: the commands in effect at its line, how often each item is queued, and the items."""
 
     commands: Mapping[str, Command]
     count: int
-    items: Mapping[str, Sequence[str]]
-    """Lists of values, all of one length, by the names of their variables; empty if the statement has no items."""
+    items: ItemList
     line: int
 
+    @property
+    def jobs(self) -> int:
+        """The number of jobs that the statement queues."""
+        return self.count * len(self.items.rows)
 
-def parse(text: str) -> list[QueueStatement]:
-    """Return the `queue` statements of a submit file, in order.
 
-    Raise InvalidDescription if the text is no submit file, or depends on the submit machine, as conditions and includes do.
+def parse(text: str, machine: SubmitMachine | None = None) -> list[QueueStatement]:
+    """Return the `queue` statements of a submit file, in order. `machine` has the files and variables to which it may refer.
+
+    Raise InvalidDescription if the text is no submit file, or needs of the submit machine what cannot be had.
     """
-    commands, queues = dict[str, Command](), list[QueueStatement]()
-    lines = _logical_lines(text)
-    at = 0
-    while at < len(lines):
-        number, line = lines[at]
-        at += 1
-        if _REFUSED.match(line) and not _COMMAND.fullmatch(line):
-            raise unreadable(
-                f"has the statement {line.split()[0]!r}, which only HTCondor can carry out", number
-            )
-        if found := _QUEUE.fullmatch(line):
-            said, at = _whole_queue(found[1], lines, at)
-            queues.append(_queue(said, commands, number))
-            if len(queues) > QUEUES_LIMIT:
-                raise unreadable(f"has more than {QUEUES_LIMIT:,} queue statements", number)
-        elif command := _COMMAND.fullmatch(line):
-            commands = {**commands, command[1].lower(): Command(command[1], command[2].strip(), number)}
-        else:
-            raise unreadable(f"is no submit file: {line[:60]!r} is no command", number)
-    if not queues:
+    parser = _SubmitFile(machine)
+    parser.read(text)
+    if not parser.queues:
         raise unreadable("has no queue statement", remedy="end it with: queue")
-    return queues
+    return parser.queues
 
 
-def _logical_lines(text: str) -> list[tuple[int, str]]:
-    """Return the lines with their numbers (from 1): continued lines joined, comments and blank lines left out."""
-    found, held, first = list[tuple[int, str]](), "", 0
-    for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
-        if not held and (not line.strip() or line.lstrip().startswith("#")):
-            continue
-        first = first or number
-        if line.endswith("\\"):
-            held += line[:-1]
-            continue
-        found.append((first, held + line))
-        held, first = "", 0
-    return [*found, (first, held)] if held.strip() else found
+class _SubmitFile:
+    """What was read of a submit file so far."""
 
+    def __init__(self, machine: SubmitMachine | None) -> None:
+        self._machine = machine
+        self._commands = dict[str, Command]()
+        self._included = 0
+        self.queues = list[QueueStatement]()
 
-def _whole_queue(said: str, lines: Sequence[tuple[int, str]], at: int) -> tuple[str, int]:
-    """Return the text of a `queue` statement, which may continue over several lines, and the index in `lines` of the line after it.
-
-    `said` is the text after the word `queue`; `at` is the index of the next line. A list of items ends at its closing bracket.
-    """
-    pieces = [said]
-    if "(" in said and ")" not in said:
+    def read(self, text: str) -> None:
+        lines, conditions, at = logical_lines(text), list[tuple[bool, bool]](), 0
         while at < len(lines):
-            pieces.append(lines[at][1])
+            number, line = lines[at]
             at += 1
-            if pieces[-1].strip().startswith(")"):
-                break
-    return "\n".join(pieces), at
+            try:
+                if (found := _CONDITION.fullmatch(line)) and not _COMMAND.fullmatch(line):
+                    self._condition(found[1].lower(), found[2] or "", conditions)
+                elif all(each for each, _ in conditions):
+                    at = self._statement(line, number, lines, at)
+            except MacroError as fault:
+                raise unreadable(str(fault), number) from None
+        if conditions:
+            raise unreadable("has an if without endif")
+
+    def _statement(self, line: str, number: int, lines: Sequence[tuple[int, str]], at: int) -> int:
+        """Take the statement in `line`, which may go on in the lines from index `at`. Return the index of the line after it."""
+        if (found := _QUEUE.fullmatch(line)) and not _COMMAND.fullmatch(line):
+            return self._queue(found[1] or "", number, lines, at)
+        if found := _HERE.fullmatch(line):
+            end = next((n for n in range(at, len(lines)) if lines[n][1] == f"@{found[2]}"), None)
+            if end is None:
+                raise MacroError(f"has no line @{found[2]} that ends a value")
+            self._define(found[1], "\n".join(each for _, each in lines[at:end]), number)
+            return end + 1
+        if found := _COMMAND.fullmatch(line):
+            before = self._commands.get(found[1].lower()) if found[2] else None
+            self._define(found[1], f"{before.value} {found[3]}" if before else found[3], number)
+        elif found := _INCLUDE.fullmatch(line):
+            self._include(found[2], optional=bool(found[1]))
+        elif _REFUSED.match(line):
+            raise MacroError(f"has the statement {shown(line, 60)}, which HTCondor alone can carry out")
+        else:
+            raise unreadable(f"is no submit file: {shown(line, 60)} is no command", number)
+        return at
+
+    def _define(self, name: str, value: str, line: int) -> None:
+        """Set a command. A macro of its own name in its value is its value so far; others are replaced when jobs are queued."""
+        if name[0] in "+-":
+            name, value = f"MY.{name[1:]}", "" if name[0] == "-" else value
+        key, at = name.lower(), 0
+        before = self._commands[key].value if key in self._commands else ""
+        # A value with a macro of the matched machine stays as it is.
+        call = calls(value, at) if "$(" in value and "$$(" not in value else None
+        while call:
+            if call.function or call.body.lower() != key:
+                at = call.start + 2
+            else:
+                value = value[: call.start] + (before or call.default or "") + value[call.end :]
+                at = call.start + len(before)
+                if "$$(" in value:
+                    break
+            call = calls(value, at)
+        self._commands[key] = Command(name, value.strip(), line)
+
+    def _lookup(self, name: str) -> str | None:
+        found = self._commands.get(name)
+        return None if found is None else found.value
+
+    def _expanded(self, text: str) -> str:
+        return MacroExpansion(self._lookup, self._machine).expand(text).strip()
+
+    def _condition(self, word: str, said: str, conditions: list[tuple[bool, bool]]) -> None:
+        """Take an `if`, `elif`, `else` or `endif`. Each entry of `conditions` says whether its lines are read, and whether any were."""
+        outer = all(each for each, _ in conditions[: len(conditions) - (word != "if")])
+        if word == "if":
+            truth = outer and self._truth(said)
+            conditions.append((truth, truth))
+            return
+        if not conditions:
+            raise MacroError(f"has an {word} without if")
+        _, any_before = conditions.pop()
+        if word != "endif":
+            truth = outer and not any_before and (word == "else" or self._truth(said))
+            conditions.append((truth, truth or any_before))
+
+    def _truth(self, said: str) -> bool:
+        text = self._expanded(said)
+        if negated := text.startswith("!"):
+            text = text[1:].strip()
+        lower = text.lower()
+        if found := _VERSION.fullmatch(text):
+            truth = _compared(found)
+        elif lower.split(None, 1)[:1] == ["defined"]:
+            truth = self._is_defined(lower[7:].strip())
+        elif lower in _TRUTHS or not text:
+            truth = _TRUTHS.get(lower, False)
+        elif re.fullmatch(r"[+-]?[0-9]*\.?[0-9]+", text):
+            truth = float(text) != 0
+        else:
+            raise MacroError(f"has the condition {shown(said, 60)}, which HTCondor does not take")
+        return truth is not negated
+
+    def _is_defined(self, name: str) -> bool:
+        if not re.fullmatch(r"[a-z0-9_.]*", name):
+            raise MacroError(f"asks whether {shown(name, 60)} is defined, which is no name")
+        return bool(self._lookup(name)) or name in _TRUTHS or name.isdigit()
+
+    def _include(self, said: str, *, optional: bool) -> None:
+        path = self._expanded(said)
+        self._included += 1
+        if self._included > INCLUDES_LIMIT:
+            raise MacroError(f"includes more than {INCLUDES_LIMIT} files")
+        if path.endswith("|"):
+            raise MacroError("includes what a program prints, which HTCondor alone can carry out")
+        if self._machine is None:
+            raise MacroError(f"includes {shown(path, 100)}, a file of its submit machine")
+        try:
+            text = self._machine.text(path)
+        except Rejected:
+            if optional:
+                return
+            raise
+        self.read(text)
+
+    def _queue(self, said: str, number: int, lines: Sequence[tuple[int, str]], at: int) -> int:
+        pieces = list[str]()
+        if re.search(r"\b(?:in|from|matching)\b[^(]*\((?!.*\)$)", said, re.IGNORECASE | re.DOTALL):
+            while at < len(lines) and not lines[at][1].startswith(")"):
+                pieces.append(lines[at][1])
+                at += 1
+            if at == len(lines):
+                raise MacroError("has a list of items without a closing bracket")
+            at += 1
+        count, items = items_of(self._expanded(said), pieces, self._machine)
+        self.queues.append(QueueStatement(dict(self._commands), count, items, number))
+        if len(self.queues) > QUEUES_LIMIT:
+            raise unreadable(f"has more than {QUEUES_LIMIT:,} queue statements", number)
+        return at
 
 
-def _queue(said: str, commands: Mapping[str, Command], line: int) -> QueueStatement:
-    found = _ITEMS.fullmatch(said.strip())
-    how = (found["how"] or "").lower() if found else ""
-    if found is None or (found["names"] and not how):
-        raise unreadable(f"has a queue statement that is not understood: {said[:60]!r}", line)
-    names = [each.strip() for each in (found["names"] or "Item").split(",")]
-    items = dict[str, Sequence[str]]()
-    if how == "matching" or (how and "(" not in (found["rest"] or "") and how == "from"):
-        raise unreadable(
-            "queues the files or the lines of a file, which only its submit machine has",
-            line,
-            "write the items into the document",
-        )
-    if how:
-        items = _items(names, found["rest"], how, line)
-    return QueueStatement(commands, int((found["count"] or "1")[:10]), items, line)
-
-
-def _items(names: Sequence[str], rest: str, how: str, line: int) -> dict[str, Sequence[str]]:
-    inner = rest.strip().removeprefix("(").rstrip().removesuffix(")")
-    if how == "in":
-        rows = [[each] for each in re.split(r"[,\s]+", inner) if each]
-    else:
-        rows = [_row(each, len(names)) for each in inner.split("\n") if each.strip()]
-    if len(rows) > ITEMS_LIMIT:
-        raise unreadable(f"queues more than {ITEMS_LIMIT:,} items", line)
-    return {name: [row[n] if n < len(row) else "" for row in rows] for n, name in enumerate(names)}
-
-
-def _row(line: str, count: int) -> list[str]:
-    separator = r"\s*,\s*" if "," in line else r"\s+"
-    return (
-        [each.strip() for each in re.split(separator, line.strip(), maxsplit=max(0, count - 1))]
-        if count > 1
-        else [line.strip()]
-    )
-
-
-def without_macros(text: str, commands: Mapping[str, Command], keep: frozenset[str], line: int) -> str:
-    """Return a value with those macros replaced that `commands` define or that have a default.
-
-    Macros named in `keep` (lower case) stay. `line` is the line number for errors. Raise InvalidDescription if a macro is not
-    defined, or the value grows too large.
-    """
-    for _ in range(MACRO_DEPTH):
-        after = _MACRO.sub(lambda found: _value(found, commands, keep, line), text)
-        if len(after) > MACRO_LENGTH:
-            break
-        if after == text:
-            return text
-        text = after
-    raise unreadable("has macros that hold each other, or grow too large", line)
-
-
-def _value(found: "re.Match[str]", commands: Mapping[str, Command], keep: frozenset[str], line: int) -> str:
-    name = found[1].lower()
-    if name in keep:
-        return found[0]
-    if name in commands:
-        return commands[name].value[:MACRO_LENGTH]
-    if found[2] is not None:
-        return found[2]
-    raise unreadable(f"uses the macro $({found[1]}), which is not defined", line)
-
-
-def macros(text: str) -> set[str]:
-    """Return the names of the macros in a text, in lower case, including a macro whose default contains another."""
-    return {found[1].lower() for found in _MACRO_NAME.finditer(text)}
-
-
-def filled(text: str, values: Mapping[str, str]) -> str:
-    """Return the text with each macro replaced by its value. `values` are by names in lower case. Macros without a value stay."""
-    return _MACRO.sub(lambda found: values.get(found[1].lower(), found[0]), text)
+def _compared(found: "re.Match[str]") -> bool:
+    other = (int(found[3]), int(found[4]), int(found[5] or VERSION[2]))
+    sign = (other < VERSION) - (other > VERSION)
+    truth = {">=": sign >= 0, "<=": sign <= 0, "==": sign == 0, "=": sign == 0, ">": sign > 0, "<": sign < 0}[
+        found[2]
+    ]
+    return truth is not bool(found[1])

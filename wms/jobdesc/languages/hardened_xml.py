@@ -38,7 +38,9 @@ def looks_like_xml(data: bytes) -> bool:
 def root_name(data: bytes) -> str:
     """Return the local name of the root element, read from the first 64 KiB of a document; empty if there is none."""
     head = data[:65_536]
-    text = head.decode("utf-16", "replace") if head.startswith(_SIXTEEN) else head.decode("utf-8", "replace")
+    text = (
+        head.decode("utf-16", "replace") if head.startswith(_SIXTEEN) else head.decode("utf-8-sig", "replace")
+    )
     found = re.compile(r"<(?:[^\s<>/:!?]+:)?([^\s<>/:!?]+)").match(text, _after_prolog(text))
     return found[1] if found else ""
 

@@ -5,12 +5,14 @@ DIRAC writes `%s` for the parameter, `%(name)s` for one of several and `%n` for 
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
 from wms.classad.tree import Literal, Node, with_children
+from wms.jobdesc.array import INDEX, PLACEHOLDER
+from wms.jobdesc.expansion import Expansion
 from wms.jobdesc.languages.draft import JobDraft
 from wms.jobdesc.languages.jdl_text import JdlAttribute
 from wms.jobdesc.loss_report import Origin
@@ -20,6 +22,7 @@ ONLY: Final = "parameter"
 """The name of the parameter if the document has just one, without a name."""
 GLITES: Final = "_PARAM_"
 
+_BRACED = re.compile(r"\{(?:%\([A-Za-z_][A-Za-z0-9_]*\)s|%s|%n|_PARAM_)\}")
 _PLACEHOLDER = re.compile(r"%\(([A-Za-z_][A-Za-z0-9_]*)\)s|%s|%n|_PARAM_")
 _NAME = re.compile(
     r"(parameters|parameterstart|parameterstep|parameterfactor)(?:\.([A-Za-z_][A-Za-z0-9_]*))?"
@@ -58,7 +61,11 @@ def _part(attribute: JdlAttribute) -> dict[str, Any]:
     if kind != "parameters":
         return {_PARTS[kind]: attribute.value}
     value = attribute.value
-    return {"count": value} if isinstance(value, int) else {"list": attribute.texts}
+    return (
+        {"count": value}
+        if isinstance(value, int)
+        else {"list": attribute.names if attribute.texts is None else attribute.texts}
+    )
 
 
 def _values(parts: Mapping[str, Any], *, is_glite: bool) -> tuple[Sequence[str], str]:
@@ -68,7 +75,7 @@ def _values(parts: Mapping[str, Any], *, is_glite: bool) -> tuple[Sequence[str],
     series = {name: value for name, value in parts.items() if name != "list"}
     if "count" not in series:
         return (), "does not say how many jobs"
-    entry, findings = expanded({"parameters": {ONLY: _bounded(series) if is_glite else series}})
+    entry, findings = expanded({"parameters": {ONLY: _bounded(series) if is_glite else series}}, Expansion())
     if findings:
         return (), findings[0][1]
     found = entry["parameters"]
@@ -84,17 +91,47 @@ def _bounded(said: Mapping[str, Any]) -> dict[str, Any]:
     return {"start": start, "step": step, "count": max(0, -((start - bound) // step))}
 
 
-def with_our_placeholders(attribute: JdlAttribute) -> JdlAttribute:
-    """Return the attribute with JDL's placeholders replaced by ours: `%n` by `{n}`, `%s` and `_PARAM_` by the parameter's name in braces."""
-    return msgspec.structs.replace(attribute, node=_replaced(attribute.node))
+def with_our_placeholders(attribute: JdlAttribute, names: Collection[str]) -> JdlAttribute:
+    """Return the attribute with JDL's placeholders replaced by ours: `%n` by `{n}`, `%s` and `_PARAM_` by the parameter's name in braces.
+
+    Braces of the author around one of the parameters' `names`, or `n`, are doubled, so that they stay as they are.
+    """
+    own = {*names, INDEX}
+
+    def ours(text: str) -> str:
+        doubled = PLACEHOLDER.sub(
+            lambda found: f"{{{found[0]}}}" if (found[1] or found[2]) in own else found[0], text
+        )
+        return _PLACEHOLDER.sub(lambda found: f"{{{_name(found)}}}", doubled)
+
+    return _with_texts(attribute, ours)
 
 
-def _replaced(node: Node) -> Node:
-    if isinstance(node, Literal):
-        value = node.value
-        return Literal(_PLACEHOLDER.sub(_ours, value)) if isinstance(value, str) else node
-    return with_children(node, _replaced)
+def with_values(attribute: JdlAttribute, values: Mapping[str, str]) -> JdlAttribute:
+    """Return the attribute of one job, with JDL's placeholders replaced by `values`, by the names of parameters and `n`."""
+    return _with_texts(
+        attribute, lambda text: _PLACEHOLDER.sub(lambda found: values.get(_name(found), found[0]), text)
+    )
 
 
-def _ours(found: "re.Match[str]") -> str:
-    return "{n}" if found[0] == "%n" else f"{{{found[1] or ONLY}}}"
+def is_template(attribute: JdlAttribute) -> bool:
+    """Return whether an attribute has placeholders."""
+    return _PLACEHOLDER.search(attribute.text) is not None
+
+
+def is_ambiguous(attribute: JdlAttribute) -> bool:
+    """Return whether braces of the author stand directly around a placeholder, which no text of ours can say."""
+    return _BRACED.search(attribute.text) is not None
+
+
+def _with_texts(attribute: JdlAttribute, change: Callable[[str], str]) -> JdlAttribute:
+    def replaced(node: Node) -> Node:
+        if isinstance(node, Literal):
+            return Literal(change(node.value)) if isinstance(node.value, str) else node
+        return with_children(node, replaced)
+
+    return msgspec.structs.replace(attribute, node=replaced(attribute.node))
+
+
+def _name(found: "re.Match[str]") -> str:
+    return INDEX if found[0] == "%n" else found[1] or ONLY

@@ -1,6 +1,6 @@
 """Parses the job description language of EGEE and DIRAC: a ClassAd, whose outer brackets DIRAC leaves out.
 
-Comments begin with `#` or `//`, or stand between `/*` and `*/`.
+Comments begin with `#` or `//`, or stand between `/*` and `*/`. Names in lists may stand without quotes, as DIRAC's manual writes them.
 """
 
 import re
@@ -11,7 +11,7 @@ import msgspec
 
 from wms.classad.parsing import parse_ad
 from wms.classad.tokens import tokens
-from wms.classad.tree import ListOf, Literal, Node, Record, Unary
+from wms.classad.tree import ListOf, Literal, MemberAccess, Node, Record, Reference, Unary
 from wms.classad.value import Special
 from wms.classad.writing import write
 from wms.errors import Rejected
@@ -19,13 +19,16 @@ from wms.jobdesc.document import unreadable
 
 Plain: TypeAlias = bool | int | float | str
 
-_HASH = re.compile(r'("(?:[^"\\]|\\.)*")|(^[ \t]*#[^\n]*)', re.DOTALL | re.MULTILINE)
+_COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|(?:#|//)[^\n]*|/\*.*?\*/', re.DOTALL)
+# DIRAC's manual writes the number `0.`, which no ClassAd knows.
+_POINT = re.compile(r'("(?:[^"\\]|\\.)*")|\b([0-9]+)\.(?=\s*[;,})\]])', re.DOTALL)
 # DIRAC names the lists of several parameters `Parameters.name`, which is no name in a ClassAd unless it is quoted.
 _DOTTED = re.compile(
     r'("(?:[^"\\]|\\.)*")|\b(Parameter(?:s|Start|Step|Factor)\.[A-Za-z_][A-Za-z0-9_]*)(?=\s*=[^=])',
     re.DOTALL | re.IGNORECASE,
 )
-_CLOSING = {"]": "[", "}": "{", ")": "("}
+_OPENING = frozenset("[{(")
+_CLOSING = frozenset("]})")
 
 
 class JdlAttribute(msgspec.Struct, frozen=True):
@@ -61,6 +64,16 @@ class JdlAttribute(msgspec.Struct, frozen=True):
         return [_as_text(each) for each in values if each is not None] if None not in values else None
 
     @property
+    def names(self) -> list[str] | None:
+        """The names in a list, or the single name, with or without quotes; None if there is anything else.
+
+        DIRAC's texts of several names, separated by `;` or `,`, are split.
+        """
+        nodes = self.node.items if isinstance(self.node, ListOf) else (self.node,)
+        words = [write(each) if _is_word(each) else _plain(each) for each in nodes]
+        return None if None in words else split([_as_text(each) for each in words if each is not None])
+
+    @property
     def records(self) -> "list[list[JdlAttribute]] | None":
         """The nodes of a job collection, each as a list of its attributes; None if the expression is no list of records."""
         nodes = self.node.items if isinstance(self.node, ListOf) else ()
@@ -78,7 +91,8 @@ def parse(text: str) -> list[JdlAttribute]:
 
     Raise InvalidDescription if the text is no JDL.
     """
-    commented = _HASH.sub(lambda found: found[1] or "", text)
+    commented = _COMMENT.sub(lambda found: found[1] or "\n" * found[0].count("\n"), text)
+    commented = _POINT.sub(lambda found: found[1] or f"{found[2]}.0", commented)
     plain = _DOTTED.sub(lambda found: found[1] or f"'{found[2]}'", commented).strip()
     inner = plain.removesuffix(";").rstrip()
     lead = commented[: len(commented) - len(commented.lstrip())].count("\n")
@@ -95,11 +109,11 @@ def _lines(text: str) -> dict[str, int]:
     """Return the line number (from 1) of each attribute of the outermost record, by the attribute's name in lower case."""
     found, depth, before = dict[str, int](), list[str](), None
     for token in tokens(text, ""):
-        if token.kind == "sign" and token.text in "[{(":
-            depth.append(token.text)
-        elif token.kind == "sign" and token.text in _CLOSING and depth:
+        if token.kind in _OPENING:
+            depth.append(token.kind)
+        elif token.kind in _CLOSING and depth:
             depth.pop()
-        elif token.text == "=" and token.kind == "sign" and len(depth) == 1 and before is not None:
+        elif token.kind == "=" and len(depth) == 1 and before is not None:
             found.setdefault(before.text.lower(), text.count("\n", 0, before.at) + 1)
         before = token
     return found
@@ -112,6 +126,12 @@ def _plain(node: Node) -> Plain | None:
     if not isinstance(node, Literal) or isinstance(node.value, Special):
         return None
     return node.value
+
+
+def _is_word(node: Node) -> bool:
+    if isinstance(node, MemberAccess):
+        return _is_word(node.record)
+    return isinstance(node, Reference)
 
 
 def _as_text(value: Plain) -> str:

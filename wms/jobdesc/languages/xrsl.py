@@ -8,10 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final, TypeAlias
 
+import msgspec
+
 from wms.jobdesc.document import text_of
 from wms.jobdesc.languages import common_values
+from wms.jobdesc.languages import files_of_arc as ours
 from wms.jobdesc.languages.draft import JobDraft, drafted
-from wms.jobdesc.languages.translation import Translation
+from wms.jobdesc.languages.translation import Element, Translation, elements_of
 from wms.jobdesc.languages.xrsl_text import JobRequest, Relation, Value, parse
 from wms.jobdesc.loss_report import LossNotes, Origin
 
@@ -43,25 +46,50 @@ def read(data: bytes) -> Translation:
 def _draft(request: JobRequest, notes: LossNotes) -> JobDraft:
     draft = JobDraft(notes)
     executables = {
-        name for each in request.relations if each.name == "executables" for name in _texts(each.values)
+        name.removeprefix("./")
+        for each in request.relations
+        if each.name in ("executables", "executable")
+        for name in _texts(each.values)
     }
+    logs = {_first(each) for each in request.relations if each.name == "gmlog"}
     for relation in request.relations:
         if relation.name == "inputfiles":
             _input_files(draft, relation, executables)
+        elif relation.name == "outputfiles" and not logs.isdisjoint(name for name, _ in _pairs(relation)):
+            values = tuple(each for each in relation.values if isinstance(each, str) or each[0] not in logs)
+            _take(draft, msgspec.structs.replace(relation, values=values))
         else:
             _take(draft, relation)
     _take_alternatives(draft, request.alternatives)
+    named = {name for each in request.relations if each.name == "inputfiles" for name, _ in _pairs(each)}
+    ours.send(draft, "executable", named)
+    ours.send(draft, "stdin", named)
+    ours.times_slots(draft, "memory_mb")
+    if any(each.name == "join" and common_values.truth(_first(each)) for each in request.relations):
+        ours.join(draft)
     return draft
 
 
 def _take(draft: JobDraft, relation: Relation) -> None:
-    handler = _HANDLERS.get(relation.name)
-    if handler is None:
-        draft.impossible(_origin(relation), _NO_MEANING.get(relation.name, "is not known"))
-    elif relation.operator != "=" and relation.name not in _COMPARED:
+    handler = HANDLERS.get(relation.name)
+    if relation.name in OMITTED:
+        draft.omitted(_origin(relation), OMITTED[relation.name])
+    elif handler is None:
+        draft.impossible(_origin(relation), IMPOSSIBLE.get(relation.name, "is not known"))
+    elif relation.operator not in _OPERATORS.get(relation.name, ("=",)):
         draft.impossible(_origin(relation), f"cannot be compared by {relation.operator}")
+    elif relation.name in _FLAT and not all(isinstance(each, str) for each in relation.values):
+        draft.problem(_origin(relation), "has a bracket too many: its values stand one beside the other")
+    elif relation.name in _PAIRED and not all(_is_pair(each) for each in relation.values):
+        draft.problem(_origin(relation), 'takes pairs of texts, such as ("name" "value")')
     else:
         handler(draft, relation)
+
+
+def _is_pair(value: Value) -> bool:
+    return (
+        not isinstance(value, str) and 1 <= len(value) <= 2 and all(isinstance(each, str) for each in value)
+    )
 
 
 def _take_alternatives(draft: JobDraft, alternatives: Sequence[Relation]) -> None:
@@ -70,10 +98,12 @@ def _take_alternatives(draft: JobDraft, alternatives: Sequence[Relation]) -> Non
     Only software, hosts, queues and operating systems can be alternatives. If any other attribute is among them, all
     alternatives are noted as impossible.
     """
-    terms = [_TERMS[each.name](each) for each in alternatives if each.name in _TERMS]
+    terms = [_TERMS[each.name](each) for each in alternatives if each.name in _TERMS and _is_term(each)]
     if len(terms) < len(alternatives):
         for each in alternatives:
-            draft.impossible(_origin(each), "stands among alternatives, which only requirements may")
+            draft.impossible(
+                _origin(each), "stands among alternatives, which only requirements by = and != may"
+            )
     elif terms:
         draft.require(common_values.either(terms), Origin("|", alternatives[0].line))
 
@@ -117,15 +147,20 @@ def _environment(draft: JobDraft, relation: Relation) -> None:
 
 def _input_files(draft: JobDraft, relation: Relation, executables: set[str]) -> None:
     for name, source in _pairs(relation):
-        draft.add_input(name, source.split(";")[0] or name, _origin(relation), executable=name in executables)
+        path = ours.local_path(source.split(";")[0])
+        draft.add_input(name, path or name, _origin(relation), executable=name in executables)
 
 
 def _output_files(draft: JobDraft, relation: Relation) -> None:
     for name, target in _pairs(relation):
-        if target:
+        kept = "**" if name == "/" else name.lstrip("/")
+        if "://" in target and not target.startswith("file:"):
             draft.append("outputs", {"name": name, "targets": [target.split(";")[0]]}, _origin(relation))
+        elif target:
+            sentence = f"comes back as {kept} with `wms output`, and not as {target}"
+            draft.append("output_sandbox", kept, _origin(relation), sentence)
         else:
-            draft.append("output_sandbox", "**" if name == "/" else name.lstrip("/"), _origin(relation))
+            draft.append("output_sandbox", kept, _origin(relation))
 
 
 def _duration_into(field: str, sentence: str = "") -> Handler:
@@ -150,19 +185,28 @@ def _size_into(field: str) -> Handler:
     return handler
 
 
-def _number_into(field: str, ours: Callable[[int], int] = int, sentence: str = "") -> Handler:
+def _number_into(field: str, made: Callable[[int], int] = int, sentence: str = "") -> Handler:
     def handler(draft: JobDraft, relation: Relation) -> None:
         found = common_values.whole_number(_first(relation))
         if found is None:
             draft.impossible(_origin(relation), f"{_first(relation)!r} is no whole number")
         else:
-            draft.put(field, ours(found), _origin(relation), sentence)
+            draft.put(field, made(found), _origin(relation), sentence)
 
     return handler
 
 
+def _is_term(relation: Relation) -> bool:
+    return relation.operator in _OPERATORS[relation.name] and len(relation.values) == 1
+
+
 def _requirement(draft: JobDraft, relation: Relation) -> None:
-    draft.require(_TERMS[relation.name](relation), _origin(relation))
+    if not _is_term(relation):
+        draft.impossible(_origin(relation), "has options, such as an image: use container")
+    elif relation.name == "opsys" and _first(relation).lower() == "linux" and relation.operator == "=":
+        draft.kept(_origin(relation), "every node runs Linux")
+    else:
+        draft.require(_TERMS[relation.name](relation), _origin(relation))
 
 
 def _queue(draft: JobDraft, relation: Relation) -> None:
@@ -204,15 +248,39 @@ def _benchmark(value: Value) -> dict[str, object] | None:
     return {"name": said[0], "result": result, "seconds": seconds}
 
 
+def _executable(draft: JobDraft, relation: Relation) -> None:
+    if _first(relation).startswith("$"):
+        draft.problem(_origin(relation), "begins with a variable, which only a runtime environment would set")
+    else:
+        draft.put("executable", _first(relation), _origin(relation))
+
+
+def _stdin(draft: JobDraft, relation: Relation) -> None:
+    if _first(relation) == "/dev/null":
+        draft.kept(_origin(relation))
+    else:
+        draft.put("stdin", _first(relation), _origin(relation))
+
+
 def _join(draft: JobDraft, relation: Relation) -> None:
     if common_values.truth(_first(relation)):
-        draft.impossible(_origin(relation), "standard output and error are kept apart")
+        draft.translated(_origin(relation), "a shell sends the errors to the standard output")
     else:
         draft.kept(_origin(relation))
 
 
-def _nothing(sentence: str) -> Handler:
-    return lambda draft, relation: draft.translated(_origin(relation), sentence)
+def _dry_run(draft: JobDraft, relation: Relation) -> None:
+    if common_values.truth(_first(relation)) is False:
+        draft.kept(_origin(relation))
+    else:
+        draft.problem(_origin(relation), "asks that nothing be run", "use wms submit --dry-run")
+
+
+def _action(draft: JobDraft, relation: Relation) -> None:
+    if _first(relation).lower() == "request":
+        draft.kept(_origin(relation))
+    else:
+        draft.problem(_origin(relation), "is no request for a job")
 
 
 _TERMS: Final[Mapping[str, Callable[[Relation], str]]] = {
@@ -221,16 +289,39 @@ _TERMS: Final[Mapping[str, Callable[[Relation], str]]] = {
         "GlueHostOperatingSystemName", _first(each), negated=each.operator == "!="
     ),
     "architecture": lambda each: common_values.equal(
-        "GlueHostArchitecturePlatformType", _first(each), negated=each.operator == "!="
+        "GlueHostArchitecturePlatformType", ours.platform(_first(each)), negated=each.operator == "!="
     ),
     "cluster": lambda each: common_values.equal(
         "GlueCEInfoHostName", _first(each), negated=each.operator == "!="
     ),
     "queue": lambda each: common_values.equal("GlueCEName", _first(each), negated=each.operator == "!="),
 }
-_COMPARED: Final = frozenset(_TERMS) | {"memory", "disk", "cputime", "walltime"}
-_HANDLERS: Final[Mapping[str, Handler]] = {
-    "executable": _text_into("executable"),
+_FLAT: Final = frozenset(
+    {
+        "arguments",
+        "executable",
+        "executables",
+        "stdin",
+        "stdout",
+        "stderr",
+        "jobname",
+        "count",
+        "memory",
+        "disk",
+    }
+)
+"""The attributes whose values are texts, and no lists."""
+_PAIRED: Final = frozenset({"environment", "inputfiles", "outputfiles"})
+_EQUAL: Final = ("=", "!=")
+_OPERATORS: Final[Mapping[str, tuple[str, ...]]] = {
+    "runtimeenvironment": ("=",),
+    **dict.fromkeys(("opsys", "architecture", "cluster", "queue"), _EQUAL),
+    **dict.fromkeys(("memory", "disk"), ("=", ">=")),
+    **dict.fromkeys(("cputime", "walltime"), ("=", "<=")),
+}
+"""By what the attributes can be compared; all others by `=`."""
+HANDLERS: Final[Mapping[str, Handler]] = {
+    "executable": _executable,
     "arguments": _arguments,
     "environment": _environment,
     "outputfiles": _output_files,
@@ -239,7 +330,7 @@ _HANDLERS: Final[Mapping[str, Handler]] = {
     "gridtime": _duration_into("cpu_time", f"becomes cpu_time, for a processor of {GRIDTIME_GHZ} GHz"),
     "memory": _size_into("memory_mb"),
     "disk": _size_into("disk_mb"),
-    "stdin": _text_into("stdin"),
+    "stdin": _stdin,
     "stdout": _text_into("stdout"),
     "stderr": _text_into("stderr"),
     "jobname": _text_into("name"),
@@ -256,22 +347,50 @@ _HANDLERS: Final[Mapping[str, Handler]] = {
     "join": _join,
     "queue": _queue,
     **dict.fromkeys(("runtimeenvironment", "opsys", "architecture", "cluster"), _requirement),
-    "rslsubstitution": _nothing("its values stand where they were used"),
-    "executables": _nothing("the files that are marked are executable"),
-    "cache": _nothing("files are fetched for each job"),
-    "ftpthreads": _nothing("the agent decides how many files it fetches at a time"),
+    "dryrun": _dry_run,
+    "action": _action,
 }
-_NO_MEANING: Final = {
+OMITTED: Final = {
+    "rslsubstitution": "its values stand where they were used",
+    "executables": "the files that are marked are executable",
+    "cache": "files are fetched for each job",
+    "ftpthreads": "the agent decides how many files it fetches at a time",
     "notify": "nobody is written to; use wms wait",
-    "gmlog": "there is no such directory in the job",
+    "gmlog": "wms logs tells what it would hold",
     "lifetime": "results are kept as long as the configuration says",
     "acl": "who may act on a job is decided by groups",
     "jobreport": "usage is accounted by the system itself",
-    "replicacollection": "there is no such catalogue",
     "credentialserver": "credentials are renewed by the system itself",
-    "dryrun": "use wms submit --dry-run",
     "countpernode": "all processors of a job are of one node",
+}
+"""The attributes that are left out, since the job is the same without them; each with the reason."""
+IMPOSSIBLE: Final = {
+    "replicacollection": "there is no such catalogue",
     "nodeaccess": "outbound access cannot be asked for by name; use requirements",
     "middleware": "use grid_middlewares",
-    "action": "only requests can be read",
 }
+"""The attributes without which the job may be another one."""
+TOLD: Final[Mapping[str, str]] = {
+    "executable": "a relative path is sent along, as ARC does; one that begins with a variable is refused",
+    "stdin": "a relative path is sent along",
+    "inputFiles": "without a source, or with one that is a path or `file://`, the file goes along; others are fetched by URL",
+    "outputFiles": "without a target, or with one that is a path or `file://`, the file comes back; others are sent to their URL",
+    "memory": "becomes `memory_mb`, times `count`: ARC's is of each slot",
+    "cpuTime": "becomes `cpu_time`, in minutes without a unit",
+    "gridTime": f"becomes `cpu_time`, for a processor of {GRIDTIME_GHZ} GHz",
+    "count": "becomes `processors`, all of one node",
+    "join": "a shell sends the errors to the standard output",
+    "runTimeEnvironment": "becomes a requirement; comparisons of versions, and options such as images, are refused",
+    "opsys": "`linux` is any node; others become a requirement; comparisons of versions are refused",
+    "architecture": "becomes a requirement",
+    "cluster": "becomes a requirement",
+    "queue": "becomes `grid_ces`",
+    "priority": "becomes `priority`, 0 to 10 in place of 0 to 100",
+    "rerun": "becomes `max_attempts`, one more",
+    "startTime": "becomes `preferences.earliest_start`, in UTC",
+    "dryRun": "`yes` is refused",
+    "action": "only `request`",
+}
+"""What becomes of attributes that are not kept in the same words."""
+ELEMENTS: Final[Mapping[str, Element]] = elements_of([*HANDLERS, "inputfiles"], TOLD, OMITTED, IMPOSSIBLE)
+"""Every attribute of the manual, and what becomes of it."""

@@ -42,6 +42,11 @@ def _written(description: JobDescription, notes: LossNotes) -> str:
     for output in description.outputs:
         if len(output.targets) > 1 or output.optional:
             notes.impossible(Origin(f"outputs {output.name}"), "xRSL names one target, which is needed")
+    if "/" not in description.executable:
+        # ARC sends a file of that name; only an absolute path is of the node.
+        said = {"arguments": (description.executable, *description.arguments), **said}
+        said["arguments"] = (description.executable, *description.arguments)
+        return written({"executable": "/usr/bin/env", **said})
     return written({"executable": description.executable, **said})
 
 
@@ -61,7 +66,7 @@ def _attributes(description: JobDescription) -> list[tuple[str, Said]]:
         ("outputfiles", outputs),
         ("cputime", f"{one.cpu_time} seconds"),
         ("walltime", f"{one.wall_time} seconds" if one.wall_time else ""),
-        ("memory", str(one.memory_mb or "")),
+        ("memory", str(-(-one.memory_mb // max(1, one.processors))) if one.memory_mb else ""),
         ("disk", str(one.disk_mb or "")),
         ("stdin", one.stdin),
         ("stdout", one.stdout),

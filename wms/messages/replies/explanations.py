@@ -136,4 +136,7 @@ class JobWhy(msgspec.Struct, frozen=True, kw_only=True, tag="job-why"):
     forecast: Forecast | None = None
     """The job's place in its task queue, and when it may start. None if it does not wait."""
     isolation: Word = ""
-    """How the pilot of the job's last attempt isolates payloads: `namespaces` or `none`. Empty if unknown, or if the job has no attempt."""
+    """How the payload of the job's last attempt is isolated: `account` (namespaces, under an account of its own), `namespaces`, `none` or `direct`.
+
+    Empty if unknown, or if the job has no attempt.
+    """

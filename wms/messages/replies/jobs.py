@@ -25,6 +25,25 @@ from wms.messages.replies.bounds import Counts, Many
 from wms.messages.reports import StagingReport, UsagePoints
 
 
+class JobResult(msgspec.Struct, frozen=True, kw_only=True):
+    """How the last attempt of a job went, and what distinguishes the job from others of its array."""
+
+    array_index: Total | None = None
+    """The job's number in its job array, from the array's first index. None if it belongs to none."""
+    parameters: Annotated[dict[LongText, LongText], Many] = {}
+    """The job's own values of the parameter lists of its array."""
+    attempt: Sequence | None = None
+    """The number of the last attempt. None if there was none."""
+    ce: StoredName | None = None
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    exit_code: ExitCode | None = None
+    signal: Signal | None = None
+    cpu_seconds: Seconds | None = None
+    wall_seconds: Seconds | None = None
+    max_rss_bytes: Bytes | None = None
+
+
 class JobLine(msgspec.Struct, frozen=True, kw_only=True):
     """One job as an entry of a list."""
 
@@ -40,6 +59,8 @@ class JobLine(msgspec.Struct, frozen=True, kw_only=True):
     submitted_at: datetime
     changed_at: datetime
     job_group: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    result: JobResult | None = None
+    """How the job went, if that was asked for and its details may be seen."""
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
@@ -209,3 +230,7 @@ class JobOutput(msgspec.Struct, frozen=True, kw_only=True, tag="job-output"):
     text: LongText
     live: bool
     """Whether the job was still running when its output was read."""
+    end: Bytes | None = None
+    """The position after its last byte, where the next part begins. None from older services."""
+    whole: bool = False
+    """Whether the positions count all bytes that were printed. Of an ended job that takes a query with `whole`, and an agent that told."""

@@ -95,4 +95,4 @@ class PilotDetail(msgspec.Struct, frozen=True, kw_only=True, tag="pilot-detail")
     refused_orders: Total = 0
     """How many messages to the pilot it ignored, because no service had signed them. Above 0, somebody forges orders."""
     isolation: Word = ""
-    """How the pilot isolates the payloads of its jobs: `namespaces` or `none`. Empty if it never reported."""
+    """How the pilot isolates the payloads of its jobs: `account` (namespaces, under an account of its own), `namespaces`, `none` or `direct`. Empty if it never reported."""

@@ -60,6 +60,8 @@ class RankedElement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     """The start of the reservation; None if there is none."""
     reasons: Reasons = ()
     """Why the computing element was rejected, or what the ranking took into account."""
+    hosts: Annotated[tuple[StoredName, ...], msgspec.Meta(max_length=100)] = ()
+    """The storage hosts of the inputs in the order in which replicas are fetched there. Empty if no input has several."""
 
 
 class PlacementLine(msgspec.Struct, frozen=True, kw_only=True):

@@ -64,6 +64,10 @@ class SiteLine(msgspec.Struct, frozen=True, kw_only=True):
 
     Others begin with "delay" or "avoid".
     """
+    isolation: Annotated[tuple[Word, ...], msgspec.Meta(max_length=100)] = ()
+    """How the pilots there that are alive isolate payloads, in their words: `account` (namespaces, under an account of its own),
+    `namespaces` or `none`; `direct` for jobs sent directly. Empty if none has reported.
+    """
     jobs_there: JobsThere | None = None
     entry_point: LongText = ""
     """The address at which the grid submits to the computing element: a GRAM contact or another URL. Empty if unknown."""

@@ -54,8 +54,13 @@ export function percent(part: number): string {
 
 /** Return how a pilot isolates payloads as a phrase; a word that is unknown here as it is. */
 export function isolation(word: string): string {
-  if (word === "namespaces") return "in namespaces: each payload sees its own files and processes alone";
-  return word === "none" ? "none: payloads run as plain processes of the pilot's account" : word;
+  const known: Record<string, string> = {
+    account: "in namespaces, under an account of its own: each payload sees its own files and processes alone",
+    namespaces: "in namespaces: each payload sees its own files and processes alone",
+    none: "none: payloads run as plain processes of the pilot's account",
+    direct: "none: the job was sent directly, and ran as the account of its batch job",
+  };
+  return known[word] ?? word;
 }
 
 /** Return ranges of ids as text: `1-9, 12`. */

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from deploy.testbed import apptainer as testbed
 from services.job_agent.payload.apptainer import Apptainer
@@ -44,3 +45,9 @@ def test_singularity_is_told_by_names_of_its_own(tmp_path: Path) -> None:
 def test_a_home_that_it_could_misread_is_refused(home: str, tmp_path: Path) -> None:
     with pytest.raises(Rejected, match="HOME"):
         Apptainer().command(payload_of(tmp_path, "a", HOME=home))
+
+
+def test_a_container_sees_gpus_if_its_payload_has_some(tmp_path: Path) -> None:
+    without = payload_of(tmp_path, "a")
+    assert "--nv" not in Apptainer().command(without)[0]
+    assert "--nv" in Apptainer().command(replace(without, has_gpus=True))[0]

@@ -4,8 +4,9 @@ import asyncio
 import hashlib
 import itertools
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 import pytest_asyncio
@@ -111,7 +112,7 @@ async def test_inputs_come_stdin_is_read_and_outputs_go(new: New, files: Path) -
     assert sorted(each.name for each in (files / "got").iterdir()) == ["log", "result"]
     assert len(payload.staging.fetched) == 3
     assert len(payload.staging.delivered) == 2
-    payload.clean()
+    await payload.clean()
     assert not payload._place.directory.exists()
 
 
@@ -210,7 +211,11 @@ async def test_an_attempt_without_its_lease_replaces_no_file(
     staging = FileStaging(
         workplace.transfers, AttemptId(JobId(1), Epoch(1)), description, None, lambda: lease_over(now() - 1)
     )
-    reason = await staging.deliver(lambda _: {"a": tmp_path / "older"})
+
+    async def older(_: Iterable[str]) -> dict[str, BinaryIO]:
+        return {"a": (tmp_path / "older").open("rb")}
+
+    reason = await staging.deliver(older)
     assert reason is not None
     assert reason.code is Code.LEASE_EXPIRED
     assert (files / "newer").read_bytes() == b"newer"

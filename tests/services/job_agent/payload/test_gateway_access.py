@@ -71,15 +71,15 @@ async def test_the_token_is_no_output_and_keeps_no_directory_from_being_used_aga
     outcome = await done.run()
     assert (outcome.reason.code, outcome.left.count) == (Code.DONE, 0)
     before = len(workplace.spares._kept)
-    await asyncio.to_thread(done.clean)
+    await done.clean()
     assert len(workplace.spares._kept) == before + 1
-    assert not list(workplace.spares._kept[-1].rglob(".wms-token"))
+    assert not list(workplace.spares._kept[-1][1].rglob(".wms-token"))
 
 
 async def test_what_a_payload_made_of_its_token_is_removed(workplace: Workplace) -> None:
     done = payload(workplace, 4, "sh", "-c", "rm $WMS_TOKEN; mkdir -p $WMS_TOKEN/deep; ln -s /etc/passwd x")
     assert (await done.run()).reason.code is Code.DONE
-    await asyncio.to_thread(done.clean)
+    await done.clean()
     assert not done._place.directory.exists()
     assert Path("/etc/passwd").exists()
 
@@ -100,5 +100,5 @@ def test_pilots_without_a_gateway_give_nothing() -> None:
 def test_a_token_lives_as_long_as_its_pilot() -> None:
     gateway = gateway_of(config("https://g:1"), lambda _, seconds: f"for {seconds:g} s")
     assert gateway is not None
-    assert gateway.files(AttemptId(JobId(1), Epoch(1))) == {".wms-token": "for 100 s\n"}
+    assert gateway.files(AttemptId(JobId(1), Epoch(1))) == {".wms-token": "for 115 s\n"}
     assert variables(gateway, Path("/x")) == {"WMS_URL": "https://g:1", "WMS_TOKEN": "/x/.wms-token"}

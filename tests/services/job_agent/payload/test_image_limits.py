@@ -69,8 +69,8 @@ async def workplace(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[W
         yield entered
 
 
-@pytest.fixture
-def new(workplace: Workplace, image: str) -> Iterator[New]:
+@pytest_asyncio.fixture(loop_scope="session")
+async def new(workplace: Workplace, image: str) -> AsyncIterator[New]:
     made: list[Payload] = []
 
     def make(script: str, *arguments: str, **limits: float) -> Payload:
@@ -82,7 +82,7 @@ def new(workplace: Workplace, image: str) -> Iterator[New]:
 
     yield make
     for payload in made:
-        payload.clean()
+        await payload.clean()
     assert [each.name for each in delegated_cgroup().iterdir() if each.is_dir()] == [AGENT]
 
 

@@ -114,8 +114,8 @@ async def workplace(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[W
         yield entered
 
 
-@pytest.fixture
-def new(workplace: Workplace) -> Iterator[New]:
+@pytest_asyncio.fixture(loop_scope="session")
+async def new(workplace: Workplace) -> AsyncIterator[New]:
     made: list[Payload] = []
 
     def make(image: str, *argv: str, limits: PayloadLimits | None = None, **description: object) -> Payload:
@@ -125,7 +125,7 @@ def new(workplace: Workplace) -> Iterator[New]:
 
     yield make
     for payload in made:
-        payload.clean()
+        await payload.clean()
     if isinstance(RUNTIME, Podman):
         assert not [each for each in made if _name(each._place.directory) in left()]
 
@@ -203,7 +203,7 @@ async def test_a_kill_ends_it_within_a_second_and_leaves_nothing(new: New, image
     running = asyncio.create_task(payload.run())
     await eventually(lambda: len(alive(tag)) >= 3, within=30)
     began = time.monotonic()
-    payload.kill(Reason(Code.KILLED_BY_USER, "killed"))
+    payload.kill(Reason(Code.KILLED_BY_USER, "killed"), grace=0.5)
     outcome = await running
     assert time.monotonic() - began < 1.5
     assert outcome.reason.code is Code.KILLED_BY_USER
@@ -285,7 +285,7 @@ async def test_where_users_may_not_mount_by_fuse_an_image_is_unpacked(
     payload = new(image, "sh", "-c", "echo here; grep -c fuse /proc/mounts")
     outcome = await payload.run()
     assert outcome.stdout_tail == "here\n0\n"
-    payload.clean()
+    await payload.clean()
     assert not payload._place.directory.exists()
 
 

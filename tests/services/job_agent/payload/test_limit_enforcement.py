@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from services.job_agent.payload import shepherd
+from services.job_agent.payload import limit_enforcement, shepherd
 from services.job_agent.payload.limit_enforcement import PayloadLimits
 from services.job_agent.payload.run import Payload
 from services.job_agent.payload.workplace import Workplace
@@ -47,8 +47,10 @@ async def workplace(
 
 @pytest.fixture
 def new(workplace: Workplace) -> New:
-    def make(code: str, *arguments: str, **limits: float) -> Payload:
-        description = JobDescription(executable=sys.executable, arguments=("-c", code, *arguments))
+    def make(code: str, *arguments: str, outputs: tuple[str, ...] = (), **limits: float) -> Payload:
+        description = JobDescription(
+            executable=sys.executable, arguments=("-c", code, *arguments), output_sandbox=outputs
+        )
         return Payload(workplace, JobId(next(_ids)), Epoch(1), description, PayloadLimits(**limits))  # type: ignore[arg-type]
 
     return make
@@ -158,6 +160,112 @@ async def test_disk_is_limited(new: New) -> None:
     assert outcome.usage.disk_bytes > 10 * MIB
 
 
+@pytest.mark.parametrize(
+    "opening",
+    [
+        "file = file or open('big', 'wb', 0)",
+        "file = file or deleted('big')",
+        "file = open(f'part{number}', 'wb', 0)",
+    ],
+    ids=["one file", "deleted", "many files"],
+)
+async def test_a_fast_writer_is_ended_before_it_is_far_over_its_limit(new: New, opening: str) -> None:
+    code = f"""
+import os, time
+def deleted(name):
+    file = open(name, 'wb', 0)
+    os.unlink(name)
+    return file
+file = None
+for number in range(500):
+    {opening}
+    file.write(bytes(1 << 20))
+time.sleep(100)
+"""
+    outcome = await new(code, disk_bytes=50 * MIB).run()
+    assert (outcome.reason.code, outcome.signal) == (Code.DISK_LIMIT, signal.SIGTERM)
+    used = re.match(r"used ([\d.]+) MiB", outcome.reason.text)
+    assert used
+    # A quarter on a quiet machine; half a second would be all of its 500.
+    assert 50 <= float(used[1]) <= 150
+
+
+async def test_files_in_memory_are_memory(new: New) -> None:
+    code = """
+import os, time
+file = os.memfd_create("any")
+for _ in range(150):
+    os.write(file, bytes(1 << 20))
+time.sleep(100)
+"""
+    outcome = await new(code, memory_bytes=100 * MIB).run()
+    assert outcome.reason.code is Code.MEMORY_LIMIT
+    assert outcome.usage.max_rss_bytes > 100 * MIB
+
+
+async def test_what_is_nested_too_deep_to_be_counted_ends_it(new: New) -> None:
+    code = """
+import os, time
+for _ in range(300):
+    os.mkdir('d')
+    os.chdir('d')
+open('x', 'wb').write(bytes(1 << 20))
+time.sleep(100)
+"""
+    outcome = await new(code, disk_bytes=10 * MIB).run()
+    assert outcome.reason.code is Code.DISK_LIMIT
+    assert "nested more than 200 directories" in outcome.reason.text
+
+
+async def test_who_opens_more_files_than_can_be_counted_is_ended(
+    new: New, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limit_enforcement, "OPEN_FILES", 500)
+    code = """
+import os, time
+opened = [os.open('/dev/null', os.O_RDONLY) for _ in range(600)]
+time.sleep(100)
+"""
+    outcome = await new(code).run()
+    assert outcome.reason.code is Code.DISK_LIMIT
+    assert outcome.reason.text.startswith("had more than 500 files open")
+
+
+@pytest.mark.parametrize(
+    ("taking", "code"),
+    [
+        ("memory = bytearray(150 << 20)", Code.MEMORY_LIMIT),
+        ("file = open('big', 'wb', 0); os.unlink('big'); file.write(bytes(20 << 20))", Code.DISK_LIMIT),
+    ],
+    ids=["memory", "deleted file"],
+)
+async def test_a_process_whose_first_thread_ended_counts(new: New, taking: str, code: Code) -> None:
+    program = f"""
+import ctypes, os, threading, time
+def take():
+    while ') Z ' not in open('/proc/self/stat').read():
+        time.sleep(0.01)
+    {taking}
+    time.sleep(100)
+threading.Thread(target=take).start()
+ctypes.CDLL(None).pthread_exit(None)
+"""
+    outcome = await new(program, memory_bytes=100 * MIB, disk_bytes=10 * MIB, wall_seconds=20).run()
+    assert outcome.reason.code is code
+
+
+async def test_names_of_files_are_bounded_though_they_are_of_one_file(new: New) -> None:
+    code = """
+import os, time
+open('0', 'wb').close()
+for number in range(1, 3_000):
+    os.link('0', str(number))
+time.sleep(100)
+"""
+    outcome = await new(code, disk_bytes=10 * MIB).run()
+    assert 10 <= disk_mib_of_ten(outcome.reason) <= 20.1
+
+
 async def test_processes_are_limited_and_none_outruns_its_end(new: New) -> None:
     tag = new_tag()
     code = """
@@ -236,7 +344,7 @@ time.sleep(1000)
     await a_line(payload)
     assert payload._process
     async with all_threads_taken(), asyncio.timeout(60):
-        payload._process.signal(signal.SIGUSR1)
+        os.kill(payload._process.pid, signal.SIGUSR1)
         ended = await payload._process.ended
         assert (await payload.tail("stdout", 10)).data == b"ready\n"
     assert ended.signal == signal.SIGTERM
@@ -262,7 +370,7 @@ async def test_a_kill_reaches_it_though_it_will_not_hear(new: New) -> None:
     running = asyncio.create_task(payload.run())
     await a_line(payload)
     assert alive(tag)
-    payload.kill(Reason(Code.KILLED_BY_USER, "killed by alice"))
+    payload.kill(Reason(Code.KILLED_BY_USER, "killed by alice"), grace=0.3)
     assert payload._process
     await payload._process.ended
     outcome = await running
@@ -286,6 +394,102 @@ time.sleep(100)
     outcome = await running
     assert (outcome.exit_code, outcome.stdout_tail) == (7, "ready\ntidied\n")
     assert outcome.reason.code is Code.PILOT_STOPPED
+
+
+SAVES = """
+import pathlib, signal, sys, time
+def save(*_):
+    for n in range(3):
+        time.sleep(0.1)
+    pathlib.Path('checkpoint').write_text('saved')
+    print('saved', flush=True)
+    sys.exit(0)
+signal.signal(signal.SIGTERM, save)
+print('ready', flush=True)
+"""
+TAKES_TOO_MUCH: dict[str, tuple[str, dict[str, float], Code]] = {
+    "wall": ("time.sleep(1000)", {"wall_seconds": 1.0}, Code.WALL_LIMIT),
+    "cpu": ("while True: pass", {"cpu_seconds": 0.3}, Code.CPU_LIMIT),
+    "memory": (
+        "taken = bytearray(60 << 20)\nwhile True: time.sleep(1)",
+        {"memory_bytes": 60 * MIB},
+        Code.MEMORY_LIMIT,
+    ),
+    "disk": (
+        "pathlib.Path('big').write_bytes(bytes(24 << 20))\nwhile True: time.sleep(1)",
+        {"disk_bytes": 20 * MIB},
+        Code.DISK_LIMIT,
+    ),
+}
+
+
+@pytest.mark.parametrize("limit", TAKES_TOO_MUCH)
+async def test_what_it_saves_when_a_limit_ends_it_is_kept(new: New, limit: str) -> None:
+    code, limits, reason = TAKES_TOO_MUCH[limit]
+    payload = new(SAVES + code, outputs=("checkpoint",), **limits)
+    outcome = await payload.run()
+    assert outcome.reason.code is reason
+    assert (outcome.exit_code, outcome.unmatched, outcome.stdout_tail) == (0, (), "ready\nsaved\n")
+
+
+async def test_a_shell_that_ends_at_once_leaves_its_program_the_grace(new: New) -> None:
+    shell = "import os; os.execv('/bin/sh', ['sh', '-c', f'{sys.executable} -c \"$CODE\"; exit 1'])"
+    code = f"import os, sys\nos.environ['CODE'] = {SAVES + 'time.sleep(1000)'!r}\n{shell}"
+    payload = new(code, outputs=("checkpoint",))
+    running = asyncio.create_task(payload.run())
+    await a_line(payload)
+    payload.kill(Reason(Code.KILLED_BY_USER))
+    outcome = await running
+    assert (outcome.signal, outcome.unmatched) == (signal.SIGTERM, ())
+    assert outcome.stdout_tail == "ready\nsaved\n"
+
+
+async def test_what_hears_in_a_group_of_its_own_ends_at_once(new: New) -> None:
+    tag = new_tag()
+    payload = new(DAEMON + STAY, tag)
+    running = asyncio.create_task(payload.run())
+    await a_line(payload)
+    async with asyncio.timeout(20):
+        payload.kill(Reason(Code.KILLED_BY_USER))
+        await running
+    assert alive(tag) == []
+
+
+@pytest.mark.parametrize(
+    ("take", "limit", "reason"),
+    [
+        ("taken.append(bytearray(2 << 20))", "memory_bytes", Code.MEMORY_LIMIT),
+        ("file.write(bytes(2 << 20))", "disk_bytes", Code.DISK_LIMIT),
+    ],
+)
+async def test_what_goes_on_to_take_more_in_its_grace_is_killed_at_once(
+    new: New, take: str, limit: str, reason: Code
+) -> None:
+    code = f"""
+import signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+taken, file = [], open('big', 'wb', 0)
+while True:
+    {take}
+    time.sleep(0.01)
+"""
+    async with asyncio.timeout(20):
+        outcome = await new(code, **{limit: 60 * MIB}).run()
+    assert (outcome.reason.code, outcome.signal) == (reason, signal.SIGKILL)
+
+
+async def test_a_second_kill_hastens_the_first_and_cannot_delay_it(new: New) -> None:
+    payload = new(
+        "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('on', flush=True)\n" + STAY
+    )
+    running = asyncio.create_task(payload.run())
+    await a_line(payload)
+    async with asyncio.timeout(20):
+        payload.kill(Reason(Code.PILOT_STOPPED))
+        payload.kill(Reason(Code.KILLED_BY_USER), grace=0.2)
+        payload.kill(Reason(Code.KILLED_BY_USER))
+        outcome = await running
+    assert (outcome.reason.code, outcome.signal) == (Code.PILOT_STOPPED, signal.SIGKILL)
 
 
 async def test_without_grace_and_output_it_is_gone_at_once(new: New) -> None:

@@ -6,10 +6,12 @@ import os
 import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
 
+from services.job_agent.payload.environment import Allotment
 from services.job_agent.payload.limit_enforcement import PayloadLimits
 from services.job_agent.payload.outcome import PayloadOutcome, result_of
 from services.job_agent.payload.output_capture import Chunk
@@ -81,7 +83,7 @@ async def test_a_program_runs_and_what_it_printed_and_wrote_is_kept(
     assert outcome.usage.disk_bytes > 0
     directory = payload._place.directory
     assert directory.stat().st_mode & 0o777 == 0o700
-    payload.clean()
+    await payload.clean()
     assert not directory.exists()
 
 
@@ -170,10 +172,24 @@ async def test_the_environment_is_the_users_and_ours_and_holds_no_secret(
     assert seen["HOME"] == seen["WMS_WORK"]
     assert seen["TMPDIR"] == seen["WMS_SCRATCH"] != seen["WMS_WORK"]
     assert {n for n in seen if n.startswith("WMS_")} == {
-        "WMS_JOB_ID", "WMS_EPOCH", "WMS_SITE", "WMS_PILOT", "WMS_PROCESSORS", "WMS_WORK", "WMS_SCRATCH"
+        "WMS_JOB_ID", "WMS_EPOCH", "WMS_SITE", "WMS_PILOT", "WMS_PROCESSORS", "WMS_GPUS", "WMS_WORK", "WMS_SCRATCH"
     }  # fmt: skip
     # Payloads can read the environment of any process of their user: the shepherd has none.
     assert b"secret" not in Path(f"/proc/{workplace.processes.shepherd_pid}/environ").read_bytes()
+
+
+async def test_a_payload_is_bound_to_its_processors_and_sees_its_gpus_alone(workplace: Workplace) -> None:
+    mine = sorted(os.sched_getaffinity(0))
+    code = "import os; print(sorted(os.sched_getaffinity(0)), os.environ['CUDA_VISIBLE_DEVICES'])"
+    asked = JobDescription(executable=sys.executable, arguments=("-c", code))
+
+    async def printed(**more: Any) -> str:
+        payload = Payload(workplace, JobId(next(_ids)), Epoch(1), asked, allotted=Allotment(**more))
+        return (await payload.run()).stdout_tail
+
+    assert await printed(cpus=(mine[-1],), gpus=("GPU-a", "1")) == f"[{mine[-1]}] GPU-a,1\n"
+    assert await printed() == f"{mine} \n", "what starts the next one is not bound"
+    assert await printed(cpus=(4_000,)) == f"{mine} \n", "a processor that was taken away binds nothing"
 
 
 async def test_it_starts_clean(new: New) -> None:
@@ -207,16 +223,34 @@ async def test_outputs_that_lead_out_are_told_and_left(new: New, store: SandboxS
     assert set(await outputs(store, outcome, tmp_path / "got")) == {"stdout.txt", "stderr.txt", "fine"}
 
 
-async def test_too_large_an_output_sandbox_fails_and_keeps_what_was_printed(
+async def test_too_large_an_output_sandbox_fails_and_keeps_what_fits(
     new: New, store: SandboxStore, tmp_path: Path
 ) -> None:
-    script = "echo hello; head -c 3000000 /dev/urandom > big"
+    script = "echo hello; head -c 3000000 /dev/urandom > big; echo 1 > summary.txt; mkdir -p d/empty"
     outcome = await new(
-        "sh", "-c", script, output_sandbox=("big",), limits=PayloadLimits(output_bytes=MIB)
+        "sh", "-c", script, output_sandbox=("big", "*.txt", "d"), limits=PayloadLimits(output_bytes=MIB)
     ).run()
     assert outcome.reason.code is Code.OUTPUT_FAILED
-    assert outcome.reason.text == "the output sandbox would hold 2.9 MiB of the 1.0 MiB allowed"
-    assert await outputs(store, outcome, tmp_path / "got") == {"stdout.txt": b"hello\n", "stderr.txt": b""}
+    said = "the output sandbox would hold 2.9 MiB of the 1.0 MiB allowed, in 3 files, 2 of them kept"
+    assert outcome.reason.text == said
+    assert outcome.refused == ("big: 3,000,000 bytes, for which there is no room",)
+    kept = await outputs(store, outcome, tmp_path / "got")
+    assert kept == {"stdout.txt": b"hello\n", "stderr.txt": b"", "summary.txt": b"1\n"}
+    assert (tmp_path / "got" / "d" / "empty").is_dir()
+
+
+async def test_inputs_and_outputs_keep_their_times(new: New, store: SandboxStore, tmp_path: Path) -> None:
+    times = {"zmain.c": 1_700_000_000_250_000_000, "aprog": 1_700_000_000_750_000_000}
+    for name, when_ns in times.items():
+        (tmp_path / name).write_text(name)
+        os.utime(tmp_path / name, ns=(when_ns, when_ns))
+    ref = await upload(store, {name: tmp_path / name for name in times})
+    script = "[ aprog -nt zmain.c ] && touch -d @1600000000.5 made"
+    outcome = await new("sh", "-c", script, input_sandbox=(ref,), output_sandbox=("*",)).run()
+    assert outcome.reason.code is Code.DONE
+    await outputs(store, outcome, tmp_path / "got")
+    found = {name: (tmp_path / "got" / name).stat().st_mtime_ns for name in (*times, "made")}
+    assert found == times | {"made": 1_600_000_000_500_000_000}
 
 
 async def test_a_bad_pattern_fails_and_keeps_what_was_printed(
@@ -295,7 +329,7 @@ async def test_hundreds_at_once(new: New) -> None:
 async def test_a_directory_made_unreadable_is_removed_all_the_same(new: New) -> None:
     payload = new("sh", "-c", "mkdir -p a/b && touch a/b/c && chmod 0 a/b a")
     await payload.run()
-    payload.clean()
+    await payload.clean()
     assert not payload._place.directory.exists()
 
 

@@ -5,8 +5,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.services.world import World, user, world
+from tests.services.world import World, result, user, world
 from wms.messages import queries as asked
+from wms.messages.commands import Selector
 from wms.messages.wire import PAYLOAD_LIMIT
 
 AD = """insert into ad (site, ce, element, advertised_at, expires_at)
@@ -64,3 +65,16 @@ async def test_pilots_and_queues_come_by_pages(database: str) -> None:
             await place.submit({"cpu_time": 600}, who=user(f"owner{number}"))
         found = await pages(place, asked.ListQueues, limit=2)
         assert [len(reply.queues) for reply in found] == [2, 2, 1]
+
+
+async def test_how_jobs_went_is_told_on_demand_to_who_may_see_their_details(the_world: World) -> None:
+    (held,) = await the_world.running()
+    await the_world.report(finish=(result(held, exit_code=0),))
+    listing = asked.ListJobs(query_id="q", selector=Selector(everything=True), results=True)
+    seen = {}
+    for who in (user(), user("mia", "job_monitor", group="other")):
+        (line,) = (await the_world.ask(who, listing)).jobs
+        seen[who.owner] = line.result and line.result.exit_code
+    assert seen == {"ann": 0, "mia": None}
+    (line,) = (await the_world.ask(user(), msgspec.structs.replace(listing, results=False))).jobs
+    assert line.result is None

@@ -33,6 +33,20 @@ async def test_a_placed_job_says_where_and_by_when(the_world: World) -> None:
     assert "reserved from 2030-01-01 12:00:00 UTC, it must start by 2030-01-01 13:00:00 UTC" in said
 
 
+async def test_an_element_that_hangs_is_told_with_what_is_waited_for(the_world: World) -> None:
+    job_id = await brokered(the_world)
+    await placed(the_world, job_id)
+    await bound(the_world, job_id)
+    await the_world.sql(
+        "insert into ce_state (site, ce, state, reason) values ('A', 'ce', 'backing-off', 'sbatch: Socket timed out')"
+    )
+    said = await why(the_world, job_id)
+    assert "is being sent since" in said
+    assert (
+        "has not said whether it has arrived (sbatch: Socket timed out); the next best element gets" in said
+    )
+
+
 async def test_where_it_failed_before_is_told(the_world: World) -> None:
     job_id = await brokered(the_world)
     await placed(the_world, job_id)

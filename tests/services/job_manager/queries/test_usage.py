@@ -10,7 +10,7 @@ from wms.audit import audit
 from wms.db import usage_hour
 from wms.job.reasons import Code
 from wms.messages import replies
-from wms.messages.queries import ShowUsage
+from wms.messages.queries import ShowJob, ShowUsage
 from wms.messages.reports import Usage
 
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
@@ -127,3 +127,22 @@ async def test_the_auditor_finds_an_hour_that_is_not_its_attempts(the_world: Wor
 
 def _broken(report: Any) -> set[str]:
     return {check.name for check in report.checks if check.violations}
+
+
+async def test_a_withdrawn_offer_is_neither_usage_nor_an_attempt(the_world: World) -> None:
+    (job_id,) = await the_world.submitted(1)
+    (declined,) = await the_world.match(pilot(), 1)
+    await the_world.report(pilot(), decline=(declined,))
+    assert not await shown(the_world, "owner")
+    (taken,) = await the_world.match(pilot(), 1)
+    await the_world.report(pilot(), accept=(taken,), start=(taken,))
+    await the_world.report(pilot(), finish=(replace(result(taken), usage=USED),))
+    (open_line,) = (await shown(the_world, "owner")).values()
+    await close(the_world)
+    (closed_line,) = (await shown(the_world, "owner")).values()
+    assert (open_line.attempts, open_line.done) == (closed_line.attempts, closed_line.done) == (1, 1)
+    assert "the usage of an hour is that of the attempts that ended in it" not in _broken(
+        await audit(the_world.url)
+    )
+    detail = await the_world.ask(OZ, ShowJob(query_id="q", job_id=job_id))
+    assert [each.epoch for each in detail.attempts] == [2]

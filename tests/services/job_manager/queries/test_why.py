@@ -1,12 +1,14 @@
 """Why a job waits, as its user is told it: over a real database with real ads and pilots in it."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
 from tests.services.job_manager.queries.explained import advertise, expire, line_of, run_pilot, why
 from tests.services.world import World, pilot, result, user
-from wms.db import ad, limit
+from tests.unit.why.plan_decisions import decision
+from wms.db import ad, ce_plan, limit
 from wms.matching.limits import LimitRule
 from wms.messages import replies
 from wms.messages.ads import Advertise, Withdraw
@@ -138,3 +140,32 @@ async def test_a_limit_that_holds_a_job_is_named_with_its_numbers(the_world: Wor
     assert said.forecast is None
     assert [each.code for each in await the_world.look()] == ["HELD_BY_LIMIT"]
     assert (await line_of(the_world, waits)).reason == "HELD_BY_LIMIT"
+
+
+async def planned(world: World, ce: str, **share: Any) -> None:
+    """Store what the pilot submitter decided on an element at its last plan, for jobs such as these tests submit."""
+    async with world.db.transaction() as tx:
+        await ce_plan.write(tx, [decision(ce, vo="lhcb", **share)])
+
+
+async def test_pilots_that_the_batch_system_refuses_are_told_to_the_jobs_owner(the_world: World) -> None:
+    refused = "backing-off: refused: sbatch: error: Invalid feature specification"
+    (job_id,) = await the_world.submitted(cpu_time=400, requirements="other.CPUTime > 1")
+    (plain,) = await the_world.submitted(cpu_time=400)
+    await advertise(the_world)
+    assert "sent within seconds" in (await why(the_world, job_id)).advice
+    await planned(the_world, "ce", held="BACKOFF", why=refused)
+    said = await why(the_world, job_id)
+    assert said.code == "NO_PILOT"
+    assert f"no more are sent to A/ce: {refused}" in said.summary
+    assert "sent within seconds" not in said.advice
+    assert "refused" not in (await why(the_world, plain)).summary, "its pilots are others"
+
+
+async def test_a_full_element_is_told_where_no_pilot_runs(the_world: World) -> None:
+    (job_id,) = await the_world.submitted(cpu_time=400)
+    await advertise(the_world)
+    await planned(the_world, "ce", held="LIMIT", why="its ad lets no more pilots come")
+    assert (
+        "no more are sent to A/ce: its ad lets no more pilots come" in (await why(the_world, job_id)).summary
+    )

@@ -1,5 +1,7 @@
 """The limits of a payload, from its description."""
 
+import math
+
 import pytest
 
 from services.job_agent.payload.limit_enforcement import (
@@ -9,6 +11,7 @@ from services.job_agent.payload.limit_enforcement import (
     PayloadUsage,
     enforce,
     exceeded_limit,
+    in_grace,
     kernel_limits,
     limits_of,
     nearness,
@@ -32,6 +35,8 @@ def test_limits_come_from_the_description() -> None:
     assert (limits.living, limits.tasks) == (1_000, 4_000)
     assert limits_of(JobDescription(executable="x", processors=8)).living == 8_000
     assert (open_ended.wall_seconds, open_ended.memory_bytes, open_ended.disk_bytes) == (None, None, None)
+    assert limits_of(JobDescription(executable="x", processors=3), 1_000).disk_bytes == 3_000
+    assert limits_of(JobDescription(executable="x", disk_mb=10), 1_000).disk_bytes == 10 << 20
 
 
 def test_a_cgroup_has_the_limits_of_its_job() -> None:
@@ -97,6 +102,19 @@ def test_at_a_limit_is_within_it() -> None:
     assert nearness(limits, PayloadUsage(memory_bytes=50)) == 0.5
 
 
+@pytest.mark.parametrize(("asked", "given"), [(None, 30.0), (0, 0.0), (45, 45.0), (600, 300.0)])
+def test_a_job_has_the_grace_that_it_asks_for_up_to_the_sites_most(asked: int | None, given: float) -> None:
+    description = JobDescription(executable="x", grace_time=asked)
+    assert limits_of(description, grace_most=300.0).grace_seconds == given
+
+
+def test_in_its_grace_it_may_write_but_not_go_on_taking() -> None:
+    limits = PayloadLimits(memory_bytes=100, disk_bytes=100, cpu_seconds=1)
+    bounds = in_grace(limits, PayloadUsage(memory_bytes=120, disk_bytes=60, cpu_seconds=2))
+    assert (bounds.memory_bytes, bounds.disk_bytes, bounds.cpu_seconds) == (150, 125, None)
+    assert in_grace(PayloadLimits(), PayloadUsage(memory_bytes=120)).memory_bytes is None
+
+
 def test_sizes_for_people() -> None:
     assert [size(n) for n in (0, 1023, 1024, 1.5 * 1024**2, 2.1 * 1024**3)] == [
         "0 B", "1023 B", "1.0 KiB", "1.5 MiB", "2.1 GiB"
@@ -106,13 +124,13 @@ def test_sizes_for_people() -> None:
 @pytest.mark.parametrize(
     ("usage", "killed"),
     [
-        (PayloadUsage(memory_bytes=101), [(Code.MEMORY_LIMIT, 0.2)]),
+        (PayloadUsage(memory_bytes=101), [(Code.MEMORY_LIMIT, math.inf)]),
         (PayloadUsage(processes=11), [(Code.PROCESS_LIMIT, 0.0)]),
-        (PayloadUsage(cpu_seconds=61), [(Code.CPU_LIMIT, 0.5)]),
+        (PayloadUsage(cpu_seconds=61), [(Code.CPU_LIMIT, math.inf)]),
         (PayloadUsage(memory_bytes=100, processes=10, cpu_seconds=60), []),
     ],
 )
-def test_who_harms_neighbours_is_killed_with_less_grace(
+def test_who_forks_without_end_is_killed_without_grace(
     usage: PayloadUsage, killed: list[tuple[Code, float]]
 ) -> None:
     calls: list[tuple[str, float]] = []

@@ -1,5 +1,7 @@
 """How an attempt ended, as the job manager is told it."""
 
+import signal
+
 import msgspec
 import pytest
 
@@ -40,12 +42,36 @@ def test_whose_doing_an_end_was(code: Code, outcome: str) -> None:
         (ProcessEnd(exit_code=3), Code.EXIT_CODE),
         (ProcessEnd(signal=9), Code.SIGNAL),
         (ProcessEnd(signal=9, out_of_memory=True), Code.MEMORY_LIMIT),
+        (ProcessEnd(exit_code=137, out_of_memory=True), Code.MEMORY_LIMIT),
         (ProcessEnd(exit_code=0, out_of_memory=True), Code.DONE),
         (ProcessEnd(signal=9, expired=True, out_of_memory=True), Code.LEASE_EXPIRED),
     ],
 )
 def test_why_a_payload_ended_that_nobody_stopped(ended: ProcessEnd, code: Code) -> None:
     assert reason_of_end(ended, (0,), PayloadLimits(memory_bytes=1 << 20)).code is code
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (
+            137,
+            ", which a shell makes of signal 9 (SIGKILL): the kernel does that when the node's memory runs out",
+        ),
+        (139, ", which a shell makes of signal 11 (SIGSEGV): it reached for memory"),
+        (134, ", which a shell makes of signal 6 (SIGABRT): it gave up by itself"),
+        (143, ", which a shell makes of signal 15 (SIGTERM)"),
+        (255, ""),
+    ],
+)
+def test_exit_codes_of_signals_are_told_as_signals_with_the_memory_that_was_used(
+    code: int, said: str
+) -> None:
+    limits = PayloadLimits(memory_bytes=2 << 30)
+    text = reason_of_end(ProcessEnd(exit_code=code), (0,), limits, peak_bytes=3 << 29).text
+    assert text.startswith(f"ended with exit code {code}{said}")
+    tells = "it was seen to use 1.5 GiB of memory of the 2.0 GiB asked for"
+    assert text.endswith(tells) == (code in (137, 139, 134))
 
 
 @pytest.mark.parametrize(
@@ -78,3 +104,12 @@ def test_a_job_that_left_no_file_for_a_pattern_is_done_and_says_so() -> None:
         ("done", Code.OUTPUT_MISSING),
         ("failed", Code.EXIT_CODE),
     ]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_kill_by_the_batch_system_at_its_limit_is_told_so(number: int) -> None:
+    ended = ProcessEnd(signal=number)
+    told = reason_of_end(ended, (0,), PayloadLimits(), overrun=180.0)
+    assert told.code is Code.SIGNAL
+    assert told.text.endswith("the batch system's limit of 180 s for its pilot was over")
+    assert "limit of" not in reason_of_end(ended, (0,), PayloadLimits()).text

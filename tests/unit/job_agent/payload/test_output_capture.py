@@ -73,8 +73,10 @@ def test_a_disk_that_fails_ends_the_capture_and_not_the_payload(tmp_path: Path) 
 
 def test_text_that_is_no_utf8_is_shown_all_the_same(tmp_path: Path) -> None:
     (tmp_path / "out").write_bytes(b"\xff\xfe" + "größe".encode())
-    assert Captured(tmp_path / "out", 1000).text(100) == "\ufffd\ufffdgröße"
-    assert Captured(tmp_path / "none", 1000).text(100) == ""
+    assert Captured(tmp_path / "out", 1000).tail(100) == ("\ufffd\ufffdgröße", 0)
+    assert Captured(tmp_path / "none", 1000).tail(100) == ("", 0)
+    # Of a character that is cut at the beginning nothing is told: the end begins after it.
+    assert Captured(tmp_path / "out", 1000).tail(4) == ("ße", 6)
 
 
 def test_what_a_payload_makes_of_its_output_file_is_read_within_bounds(tmp_path: Path) -> None:

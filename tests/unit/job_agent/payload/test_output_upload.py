@@ -1,16 +1,19 @@
 """Keeping what a payload leaves: what is stored when all goes well, when it is too much, and while the store is away."""
 
 import asyncio
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from services.job_agent.payload import output_upload
-from services.job_agent.payload.output_upload import KeptOutputs, keep_outputs
+from services.job_agent.payload.output_upload import KeptOutputs, Wanted, keep_outputs
 from services.job_agent.payload.spare_workdirs import SpareWorkdirs
-from services.job_agent.payload.workdir import SCRATCH, WORK, PayloadFiles, Workdir
+from services.job_agent.payload.stager_link import StagerLink
+from services.job_agent.payload.workdir import SCRATCH, WORK, Workdir
 from services.job_agent.threads import Threads
+from tests.unit.job_agent.payload.local_stager import local_stager
 from wms.ids import Epoch, JobId
 from wms.job.reasons import Code
 from wms.jobdesc.description import JobDescription, SandboxRef
@@ -20,22 +23,24 @@ MIB = 2**20
 PRINTED = {"stdout.txt", "stderr.txt"}
 
 
-async def _no_inputs(_: Path) -> None:
-    pass
+@pytest.fixture
+def workdir(tmp_path: Path) -> Workdir:
+    return a_workdir(tmp_path)
 
 
 @pytest.fixture
-async def workdir(tmp_path: Path) -> Workdir:
-    return await a_workdir(tmp_path)
+def stager(workdir: Workdir) -> Iterator[StagerLink]:
+    with local_stager(workdir.work, workdir.scratch) as link:
+        yield link
 
 
-async def a_workdir(tmp_path: Path) -> Workdir:
+def a_workdir(tmp_path: Path) -> Workdir:
     """Return the directory of a payload that printed a line and wrote two files."""
     root = tmp_path / "run"
     root.mkdir()
     description = JobDescription(executable="true")
     made = Workdir(root, JobId(1), Epoch(1), description, SpareWorkdirs(root, (WORK, SCRATCH)))
-    await made.prepare(open_store(f"file://{tmp_path}/none"), description, _no_inputs)
+    made.make()
     (made.work / "a.out").write_bytes(b"result")
     (made.work / "b.log").write_bytes(b"log")
     made.stdout.path.write_bytes(b"hello\n")
@@ -59,19 +64,21 @@ async def names_in(store: SandboxStore, kept: KeptOutputs, dest: Path) -> set[st
 
 
 async def test_what_patterns_choose_and_what_was_printed_is_stored(
-    workdir: Workdir, store: SandboxStore, tmp_path: Path
+    workdir: Workdir, stager: StagerLink, store: SandboxStore, tmp_path: Path
 ) -> None:
-    kept = await keep_outputs(workdir, store, ("*.out", "none*"), MIB, THREADS)
+    kept = await keep_outputs(
+        workdir, store, stager, Wanted(patterns=("*.out", "none*"), allowed=MIB), THREADS
+    )
     assert kept.fault is None
-    assert kept.harvest.selection.unmatched == ("none*",)
-    assert (kept.harvest.left.names, kept.harvest.stdout_tail) == (("b.log",), "hello\n")
+    assert kept.selected.unmatched == ["none*"]
+    assert (kept.selected.left, kept.stdout.text) == (["b.log"], "hello\n")
     assert await names_in(store, kept, tmp_path / "got") == {"a.out", *PRINTED}
 
 
 async def test_of_too_much_only_what_was_printed_is_stored(
-    workdir: Workdir, store: SandboxStore, tmp_path: Path
+    workdir: Workdir, stager: StagerLink, store: SandboxStore, tmp_path: Path
 ) -> None:
-    kept = await keep_outputs(workdir, store, ("*.out",), 5, THREADS)
+    kept = await keep_outputs(workdir, store, stager, Wanted(patterns=("*.out",), allowed=5), THREADS)
     assert kept.fault is not None
     assert kept.fault.code is Code.OUTPUT_FAILED
     assert "would hold 6" in kept.fault.text
@@ -79,9 +86,9 @@ async def test_of_too_much_only_what_was_printed_is_stored(
 
 
 async def test_a_pattern_that_leads_out_chooses_nothing_and_is_named(
-    workdir: Workdir, store: SandboxStore, tmp_path: Path
+    workdir: Workdir, stager: StagerLink, store: SandboxStore, tmp_path: Path
 ) -> None:
-    kept = await keep_outputs(workdir, store, ("../*",), MIB, THREADS)
+    kept = await keep_outputs(workdir, store, stager, Wanted(patterns=("../*",), allowed=MIB), THREADS)
     assert kept.fault is not None
     assert kept.fault.code is Code.OUTPUT_FAILED
     assert await names_in(store, kept, tmp_path / "got") == PRINTED
@@ -98,33 +105,44 @@ def bring_back(place: Path) -> None:
 
 
 async def test_a_store_that_stays_away_leaves_the_harvest_and_an_agent_fault(
-    workdir: Workdir, store: SandboxStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workdir: Workdir, stager: StagerLink, store: SandboxStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(output_upload, "UPLOAD_PAUSE_SECONDS", 0.0)
     take_away(tmp_path / "store")
-    kept = await keep_outputs(workdir, store, ("*.out",), MIB, THREADS)
-    assert (kept.output, kept.harvest.stdout_tail) == (None, "hello\n")
+    kept = await keep_outputs(workdir, store, stager, Wanted(patterns=("*.out",), allowed=MIB), THREADS)
+    assert (kept.output, kept.stdout.text) == (None, "hello\n")
     assert kept.fault is not None
     assert kept.fault.code is Code.AGENT_ERROR
 
 
 async def test_a_store_that_comes_back_gets_the_outputs(
-    workdir: Workdir, store: SandboxStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workdir: Workdir, stager: StagerLink, store: SandboxStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(output_upload, "UPLOAD_PAUSE_SECONDS", 0.0)
     take_away(tmp_path / "store")
-    harvest, tries = workdir.harvest, list[tuple[str, ...]]()
-
-    def harvest_and_bring_back(patterns: tuple[str, ...]) -> PayloadFiles:
-        if tries:
-            bring_back(tmp_path / "store")
-        tries.append(patterns)
-        return harvest(patterns)
-
-    monkeypatch.setattr(workdir, "harvest", harvest_and_bring_back)
-    kept = await keep_outputs(workdir, store, ("*.out",), MIB, THREADS)
-    assert (kept.fault, len(tries)) == (None, 2)
+    monkeypatch.setattr(asyncio, "sleep", _first(lambda: bring_back(tmp_path / "store")))
+    kept = await keep_outputs(workdir, store, stager, Wanted(patterns=("*.out",), allowed=MIB), THREADS)
+    assert kept.fault is None
     assert await names_in(store, kept, tmp_path / "got") == {"a.out", *PRINTED}
+
+
+def _first(action: Callable[[], None]) -> Callable[[float], Awaitable[None]]:
+    """Return a pause in which the action happens."""
+
+    async def pause(_: float) -> None:
+        action()
+
+    return pause
+
+
+async def test_of_a_payload_that_left_nothing_what_was_printed_is_stored(
+    workdir: Workdir, store: SandboxStore, tmp_path: Path
+) -> None:
+    kept = await keep_outputs(workdir, store, None, Wanted(patterns=("*.out",), allowed=MIB), THREADS)
+    assert (kept.fault, kept.selected.unmatched) == (None, ["*.out"])
+    assert await names_in(store, kept, tmp_path / "got") == PRINTED
+    kept = await keep_outputs(workdir, store, None, Wanted(patterns=("../*",), allowed=MIB), THREADS)
+    assert kept.fault is not None
+    assert kept.fault.code is Code.OUTPUT_FAILED
 
 
 class StoreOfALoop:
@@ -148,8 +166,9 @@ def test_more_outputs_than_the_loop_has_threads_are_stored_at_once(
 ) -> None:
     async def store_all() -> list[KeptOutputs]:
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
-        place, at = await a_workdir(tmp_path), StoreOfALoop(store)
+        place, at = a_workdir(tmp_path), StoreOfALoop(store)
         async with asyncio.timeout(30):
-            return await asyncio.gather(*(keep_outputs(place, at, (), MIB, THREADS) for _ in range(3)))
+            each = Wanted(allowed=MIB)
+            return await asyncio.gather(*(keep_outputs(place, at, None, each, THREADS) for _ in range(3)))
 
     assert [each.fault for each in asyncio.run(store_all())] == [None] * 3

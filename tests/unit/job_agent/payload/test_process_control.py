@@ -23,7 +23,7 @@ def test_a_lease_that_goes_on_while_the_shepherd_dies_is_no_fault(tmp_path: Path
             os.kill(processes.shepherd_pid, signal.SIGKILL)
             while not process.ended.done():
                 process.live_until(now() + 60)
-                process.signal(signal.SIGTERM)
+                process.end(60)
                 await asyncio.sleep(0)
             process.live_until(None)
             assert (await process.ended).lost
@@ -47,4 +47,4 @@ async def test_an_order_that_cannot_be_carried_out_fails_alone(tmp_path: Path) -
             await processes.spawn(order(tmp_path, "true", rlimits={"NOTHING": 1}))
         assert not other.ended.done()
         await (await processes.spawn(order(tmp_path, "true"))).ended
-        other.kill()
+        other.end()

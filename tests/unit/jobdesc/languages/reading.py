@@ -15,7 +15,7 @@ def fields(description: JobDescription) -> dict[str, Any]:
 
 def one(read: LanguageReader, text: str) -> dict[str, Any]:
     """Return the fields of the only job of a document."""
-    (description,) = read(text.encode()).jobs(strict=False)
+    (description,) = read(text.encode()).jobs(lenient=True)
     return fields(description)
 
 

@@ -92,3 +92,29 @@ def test_a_program_of_any_type_is_refused() -> None:
     made = draft(executable=["prog"])
     assert made.finished() is None
     assert [each.place for each in made.problems] == ["EXECUTABLE"]
+
+
+def test_one_bad_item_does_not_drop_its_neighbours() -> None:
+    made = draft(tags=["GPU", "not a tag", "SSD"])
+    for line, name in enumerate(("a.txt", "/data/b.txt", "c.txt", "../d"), 5):
+        made.append("output_sandbox", name, Origin(name, line))
+    for name in ("Good", "A.B", "A"):
+        made.put_item("attributes", name, 1, Origin(name))
+    found = made.finished()
+    assert found is not None
+    assert found.output_sandbox == ("a.txt", "c.txt")
+    assert found.tags == ("GPU", "SSD")
+    assert found.attributes == {"Good": 1, "A": 1}
+    report = made.notes.report()
+    assert [each.element for each in report.losses] == ["A.B", "TAGS", "/data/b.txt", "../d"]
+    assert [each.element for each in report.entries if each.fate == "kept"][-2:] == ["a.txt", "c.txt"]
+
+
+def test_what_is_overruled_is_not_told_as_kept() -> None:
+    made = draft(cpu_time=60)
+    made.overrule("cpu_time", 70, Origin("Field", 3))
+    assert [(each.element, each.fate) for each in made.notes.report().entries] == [
+        ("EXECUTABLE", "kept"),
+        ("CPU_TIME", "omitted"),
+        ("Field", "kept"),
+    ]

@@ -4,6 +4,7 @@ import pytest
 
 from tests.unit.jobdesc.languages.reading import fates, one
 from wms.jobdesc import InvalidDescription
+from wms.jobdesc.array import expand
 from wms.jobdesc.languages.jdl import looks_like, read
 from wms.jobdesc.languages.translation import LocalFile
 
@@ -89,9 +90,9 @@ def test_a_job_of_glite() -> None:
         "whole_node": True,
         "requirements": '(other.GlueCEStateStatus == "Production" && regexp("cern", other.GlueCEUniqueID))',
         "rank": "-other.GlueCEStateEstimatedResponseTime",
-        "attributes": {"MyOwn": "kept"},
     }
-    assert fates(read, GLITE)["MyProxyServer"] == ("impossible", 10)
+    found = fates(read, GLITE)
+    assert (found["MyProxyServer"], found["MyOwn"]) == (("omitted", 10), ("impossible", 11))
 
 
 def test_a_parametric_job_of_glite() -> None:
@@ -111,7 +112,7 @@ def test_lists_of_parameters() -> None:
 
 def test_a_collection_is_many_jobs() -> None:
     text = '[Type="collection"; RetryCount=0; nodes={[Executable="a"], [Executable="b"; RetryCount=4]}]'
-    found = read(text.encode()).jobs(strict=False)
+    found = read(text.encode()).jobs(lenient=True)
     assert [(each.executable, each.max_attempts) for each in found] == [("a", 1), ("b", 5)]
 
 
@@ -127,12 +128,12 @@ def test_a_collection_is_many_jobs() -> None:
 )
 def test_what_is_no_job_is_refused(text: str, said: str) -> None:
     with pytest.raises(InvalidDescription, match=said):
-        read(text.encode()).jobs(strict=False)
+        read(text.encode()).jobs(lenient=True)
 
 
 def test_losses_are_refused_in_strict_mode() -> None:
     with pytest.raises(InvalidDescription, match=r"OutputSE \(line 22\)"):
-        read(DIRAC.encode()).jobs(strict=True)
+        read(DIRAC.encode()).jobs()
 
 
 @pytest.mark.parametrize(
@@ -147,3 +148,58 @@ def test_losses_are_refused_in_strict_mode() -> None:
 )
 def test_a_job_is_recognised(text: str, said: bool) -> None:  # noqa: FBT001 - an expected value
     assert looks_like(text.encode()) is said
+
+
+@pytest.mark.parametrize(
+    "attribute",
+    [
+        'Arguments = {"a", "b"}', 'Arguments = strcat("a", "b")', 'OutputData = { [ OutputFile = "x" ] }', "Environment = A", 'Environment = {"A=$HOME/x"}', 'OutputSandboxBaseDestURI = "gsiftp://h/"', 'Arguments = "a $HOME"', 'Arguments = "*.root"',
+        'Prologue = "p.sh"', "HostNumber = 2", 'InputSandboxBaseURI = "gsiftp://h/"', "ShortDeadlineJob = true", "MaxWallTime = 10",
+        'OutputSandbox = strcat("a", "b")', 'VirtualOrganisationX = "a"', 'JobType = "Interactive"',
+    ],
+)  # fmt: skip
+def test_what_would_be_another_job_is_refused(attribute: str) -> None:
+    with pytest.raises(InvalidDescription):
+        read(f'Executable = "/a"; {attribute};'.encode()).jobs()
+
+
+def test_names_may_stand_without_quotes_as_dirac_writes_them() -> None:
+    text = 'Executable = "a"; OutputSandbox = { out.log, std.err }; JobType = User; Parameters = {x, y}; ParameterStart = 0.;'
+    found = one(read, text)
+    assert found["output_sandbox"] == ["out.log", "std.err"]
+    assert found["parameters"] == {"parameter": ["x", "y"]}
+
+
+def test_processors_of_an_mpi_job() -> None:
+    assert one(read, 'Executable = "/a"; JobType = "MPICH"; NodeNumber = 8;')["processors"] == 8
+
+
+def test_each_job_has_its_own_files() -> None:
+    found = read(
+        b"""Executable = "/a"; Arguments = "%s %n '${n}'"; InputSandbox = {"%s", "c"}; Parameters = {"x", "y"};"""
+    )
+    assert [each.arguments for each in found.jobs()] == [("x", "0", "${n}"), ("y", "1", "${n}")]
+    assert [[each.path for each in job] for job in found.local_files] == [["x", "c"], ["y", "c"]]
+    many = read(b'Executable = "/a"; InputSandbox = {"%s"}; Parameters = 1001;')
+    assert "more than 1,000" in many.problems[0].message
+
+
+def test_braces_of_the_author_stay() -> None:
+    (job,) = read(
+        b"""Executable = "/a"; Arguments = "'${n}' {parameter} %s"; Parameters = 2; ParameterStep = 1;"""
+    ).jobs()
+    assert expand(job, 1).arguments == ("${n}", "{parameter}", "1")
+    with pytest.raises(InvalidDescription, match="braces"):
+        read(b"""Executable = "/a"; Arguments = "'${%n}'"; Parameters = 2;""").jobs()
+
+
+def test_comments_and_a_byte_order_mark_may_stand_before_the_brackets() -> None:
+    text = '\ufeff// my job\n/* two\nlines */\n[ Executable = "http://x#y"; ]; # end'.encode()
+    assert looks_like(text)
+    (job,) = read(text).jobs()
+    assert job.executable == "http://x#y"
+    assert fates(read, text.decode())["Executable"][1] == 4
+
+
+def test_outputs_that_wait_at_the_element_wait_here() -> None:
+    read(b'Executable = "/a"; OutputSandboxBaseDestURI = "gsiftp://localhost";').jobs()

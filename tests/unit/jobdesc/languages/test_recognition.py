@@ -29,6 +29,9 @@ SCRIPT = 'executable = "sh"\narguments = ["-c", """\nx = 1;\nqueue\n"""]\n'
         ("+(&(executable=a))", "xrsl"),
         ("executable = a\nqueue 5\n", "htcondor"),
         ("<ActivityDescription/>", "adl"),
+        ("\ufeff<ActivityDescription/>", "adl"),
+        ('\ufeff// c\n[ Executable = "a"; ]', "jdl"),
+        ("#!/bin/sh\n#SBATCH -n 2\n", "sbatch"),
     ],
 )
 def test_a_language_is_told_by_the_content(text: str, name: str) -> None:
@@ -48,7 +51,7 @@ PIECES = st.sampled_from(
 def test_any_text_is_read_or_refused(text: str) -> None:
     for language in LANGUAGES:
         with suppress(Rejected):
-            language.read(text.encode("utf-8", "surrogatepass")).jobs(strict=False)
+            language.read(text.encode("utf-8", "surrogatepass")).jobs(lenient=True)
 
 
 @settings(deadline=None)

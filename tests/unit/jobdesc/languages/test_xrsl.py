@@ -23,7 +23,7 @@ WHOLE = """& (* an analysis *)
  (exclusiveExecution = "yes")
  (startTime = "2026-08-11 10:00")
  (benchmarks = ("specFP2000" "1750" "45 minutes"))
- (notify = "e me@example.org")
+ (notify = "e me@example.org") (middleware = "ARC")
 """
 
 
@@ -39,7 +39,7 @@ def test_a_whole_request_is_read() -> None:
         "output_sandbox": ["log", "**"],
         "cpu_time": 7_200,
         "wall_time": 10_800,
-        "memory_mb": 2_000,
+        "memory_mb": 8_000,
         "disk_mb": 5_120,
         "stdin": "cards",
         "stdout": "out.txt",
@@ -59,26 +59,28 @@ def test_a_whole_request_is_read() -> None:
             "benchmarks": [{"name": "specFP2000", "result": 1750.0, "seconds": 2700.0}],
         },
     }
-    assert read(WHOLE.encode()).local_files == ((LocalFile("run.sh", "run.sh"),),)
+    assert read(WHOLE.encode()).local_files == (
+        (LocalFile("run.sh", "run.sh", executable=True), LocalFile("cards", "cards")),
+    )
 
 
 def test_each_element_has_its_fate_and_line() -> None:
     found = fates(read, WHOLE)
     assert found["executable"] == ("kept", 2)
     assert found["priority"] == ("translated", 10)
-    assert found["notify"] == ("impossible", 17)
+    assert found["notify"] == ("omitted", 17)
 
 
 def test_losses_are_refused_in_strict_mode() -> None:
-    with pytest.raises(InvalidDescription, match=r"notify \(line 17\): nobody is written to") as refused:
-        read(WHOLE.encode()).jobs(strict=True)
+    with pytest.raises(InvalidDescription, match=r"middleware \(line 17\): use grid_middlewares") as refused:
+        read(WHOLE.encode()).jobs()
     assert len(refused.value.problems) == 1
 
 
 def test_several_requests_are_several_jobs() -> None:
-    found = read(b'+(&(executable="a")(acl="x"))(&(executable="b"))')
-    assert [each.executable for each in found.jobs(strict=False)] == ["a", "b"]
-    assert [each.element for each in found.report.losses] == ["acl"]
+    found = read(b'+(&(executable="a")(middleware="x"))(&(executable="/b"))')
+    assert [each.executable for each in found.jobs(lenient=True)] == ["./a", "/b"]
+    assert [each.element for each in found.report.losses] == ["middleware"]
 
 
 def test_variables_are_put_in() -> None:
@@ -107,7 +109,7 @@ def test_variables_are_put_in() -> None:
 def test_what_is_no_request_is_refused(text: str, said: str) -> None:
     if said:
         with pytest.raises(InvalidDescription, match=said):
-            read(text.encode()).jobs(strict=False)
+            read(text.encode()).jobs(lenient=True)
     else:
         assert fates(read, text)["memory"] == ("impossible", 1)
 
@@ -123,3 +125,60 @@ def test_what_is_no_request_is_refused(text: str, said: str) -> None:
 )
 def test_a_request_is_recognised(text: str, said: bool) -> None:  # noqa: FBT001 - an expected value
     assert looks_like(text.encode()) is said
+
+
+def files(text: str) -> list[tuple[str, str]]:
+    return [(each.name, each.path) for job in read(text.encode()).local_files for each in job]
+
+
+def test_a_relative_program_and_its_input_are_sent() -> None:
+    text = '&(executable="bin/run.sh")(stdin="./cards")'
+    assert files(text) == [("bin/run.sh", "bin/run.sh"), ("cards", "cards")]
+    assert one(read, text)["executable"] == "bin/run.sh"
+    assert files('&(executable="/bin/sh")(stdin="/dev/null")') == []
+    assert files('&(executable="a")(inputfiles=("a" "http://h/a"))') == []
+
+
+def test_files_of_the_submitter_are_sent_and_come_back() -> None:
+    text = '&(executable=/a)(inputfiles=("x" "file:///home/me/y"))(outputfiles=("b" "b2")("c" "file:///home/me/c")("d" "http://h/d"))'
+    assert files(text) == [("x", "/home/me/y")]
+    found = one(read, text)
+    assert found["output_sandbox"] == ["b", "c"]
+    assert [each["name"] for each in found["outputs"]] == ["d"]
+
+
+def test_errors_are_joined_to_the_output_as_asked() -> None:
+    found = one(read, '&(executable=/bin/ls)(arguments="a b")(join=yes)(gmlog="log")')
+    assert (found["executable"], found["arguments"]) == (
+        "/bin/sh",
+        ["-c", 'exec "$@" 2>&1', "sh", "/bin/ls", "a b"],
+    )
+    assert "arguments" not in one(read, "&(executable=/bin/ls)(join=no)")
+
+
+def test_every_node_runs_linux() -> None:
+    assert "requirements" not in one(read, '&(executable=/a)(opsys="linux")')
+    assert "x86_64" in one(read, "&(executable=/a)(architecture=amd64)")["requirements"]
+
+
+@pytest.mark.parametrize(
+    "relation",
+    [
+        '(arguments=("a" "b"))', '(environment=(("A" "1")))', '(environment="A" "1")', "(dryrun=yes)", "(action=cancel)",
+        '(runtimeenvironment>="X-1.0")', '(opsys>="linux-2.4")', "(memory<=2000)", '(runtimeenvironment="ENV/SINGULARITY" "image")',
+        '(executable="$VAR/prog")', "(unknown=1)",
+    ],
+)  # fmt: skip
+def test_what_would_be_another_job_is_refused(relation: str) -> None:
+    with pytest.raises(InvalidDescription):
+        read(f"&(executable=/a){relation}".encode()).jobs()
+
+
+def test_the_directory_of_logs_is_no_output() -> None:
+    text = '&(executable="/a")(gmlog="log")(outputfiles=("log" "")("out" ""))'
+    assert one(read, text)["output_sandbox"] == ["out"]
+
+
+def test_a_program_among_the_inputs_may_be_executed() -> None:
+    found = read(b'&(executable="run.sh")(inputfiles=("run.sh" "")("data" ""))').local_files
+    assert [(each.name, each.executable) for each in found[0]] == [("run.sh", True), ("data", False)]

@@ -5,6 +5,7 @@ both its namespaces). Fields of a description that JSDL cannot express are put i
 """
 
 from wms.jobdesc.languages.jsdl.definition import looks_like_jsdl, read_jsdl
+from wms.jobdesc.languages.jsdl.elements import ELEMENTS
 from wms.jobdesc.languages.jsdl.writer import write_jsdl
 
-__all__ = ["looks_like_jsdl", "read_jsdl", "write_jsdl"]
+__all__ = ["ELEMENTS", "looks_like_jsdl", "read_jsdl", "write_jsdl"]

@@ -21,7 +21,9 @@ from wms.jobdesc.languages.jsdl.namespaces import HPCP, JSDL, POSIX, SPMD
 from wms.jobdesc.languages.jsdl.number import is_true, whole
 
 _BLANKS = re.compile(r"[\t\r\n]")
-_REMARK = "a remark for people; it changes nothing of the job"
+_REMARK = "is for people"
+REMARKS: Final = ("ApplicationName", "ApplicationVersion", "Description")
+"""The elements of an application beside its program."""
 _NO_LIMIT = "a job has no such limit here"
 _APPLICATIONS: Final = {
     (POSIX, "POSIXApplication"),
@@ -38,8 +40,12 @@ def read_application(draft: JobDraft, node: XmlNode, systems: FileSystems) -> No
             _read_program(draft, each, systems)
         elif each in found:
             draft.impossible(origin_of(each), "a second application; the first one is run")
-        elif namespace(each) == JSDL and (found or local(each) != "ApplicationName"):
-            draft.translated(origin_of(each), _REMARK)
+        elif (
+            namespace(each) == JSDL and local(each) in REMARKS and (found or local(each) != "ApplicationName")
+        ):
+            draft.omitted(origin_of(each), _REMARK)
+        elif namespace(each) == JSDL and local(each) not in REMARKS:
+            draft.impossible(origin_of(each), "is no element of JSDL at this place")
         elif namespace(each) == JSDL:
             draft.problem(
                 origin_of(each), "names an application without a program", "say which program to run"
@@ -50,12 +56,12 @@ def read_application(draft: JobDraft, node: XmlNode, systems: FileSystems) -> No
 
 def _read_program(draft: JobDraft, node: XmlNode, systems: FileSystems) -> None:
     for name in node.attrib:
-        draft.translated(attribute_origin(node, name), _REMARK)
+        draft.omitted(attribute_origin(node, name), _REMARK)
     for each in children(node):
-        read = _PARTS.get(local(each))
+        read = PARTS.get(local(each))
         if read is None:
             draft.impossible(
-                origin_of(each), _LEFT_OUT.get(local(each), "an extension that is not known here")
+                origin_of(each), LEFT_OUT.get(local(each), "an extension that is not known here")
             )
         else:
             read(draft, each, systems)
@@ -100,7 +106,9 @@ def _environment(draft: JobDraft, node: XmlNode, systems: FileSystems) -> None:
 
 def _stream(field: str) -> Callable[[JobDraft, XmlNode, FileSystems], None]:
     def read(draft: JobDraft, node: XmlNode, systems: FileSystems) -> None:
-        if found := _path(draft, node, systems, word_of_node(node)):
+        if field == "stdin" and word_of_node(node) == "/dev/null":
+            draft.kept(origin_of(node))
+        elif found := _path(draft, node, systems, word_of_node(node)):
             draft.put(field, found[0], origin_of(node), found[1])
 
     return read
@@ -142,7 +150,7 @@ def _known_later(_: JobDraft, __: XmlNode, ___: FileSystems) -> None:
     """Do nothing. The reader of SPMD elements reads this element later, together with the others."""
 
 
-_PARTS: Final[Mapping[str, Callable[[JobDraft, XmlNode, FileSystems], None]]] = {
+PARTS: Final[Mapping[str, Callable[[JobDraft, XmlNode, FileSystems], None]]] = {
     "Executable": _executable,
     "Argument": _argument,
     "Environment": _environment,
@@ -157,7 +165,7 @@ _PARTS: Final[Mapping[str, Callable[[JobDraft, XmlNode, FileSystems], None]]] = 
         ("NumberOfProcesses", "ProcessesPerHost", "ThreadsPerProcess", "SPMDVariation"), _known_later
     ),
 }
-_LEFT_OUT: Final = {
+LEFT_OUT: Final = {
     **dict.fromkeys(
         (
             "FileSizeLimit", "CoreDumpLimit", "DataSegmentLimit", "LockedMemoryLimit", "OpenDescriptorsLimit", "PipeSizeLimit",

@@ -30,6 +30,7 @@ NAME: Final = "jsdl"
 COPIES_LIMIT: Final = 1_000
 """How many jobs a sweep may make if an array cannot express it. Each of these jobs becomes a description of its own."""
 VARIED_LIMIT: Final = 20
+_NO_ELEMENT = "is no element of JSDL at this place"
 _UNKNOWN = "an extension that is not known here"
 _TEMPLATES: Final = {(JSDL, "JobName"), (POSIX, "Argument"), (POSIX, "Environment")}
 """The elements, by namespace and name, whose text may differ between the jobs of an array."""
@@ -67,7 +68,8 @@ def translation_of(root: XmlNode) -> Translation:
         draft.problem(origin_of(fault.node), str(fault), "see the guide for the sweeps that are read")
         return drafted(NAME, [draft])
     if len(plan.targets) <= VARIED_LIMIT and all(
-        _is_template(each.element) and not each.attribute for each in plan.targets
+        _is_template(each.element) and not each.attribute and "{" not in each.before + each.after
+        for each in plan.targets
     ):
         return drafted(NAME, [_array(root, plan)])
     return _copies(root, plan, sweeps[0])
@@ -160,8 +162,11 @@ def _job(root: XmlNode, notes: LossNotes) -> JobDraft:
         each
         for node in {root: None} | dict.fromkeys(described)
         for each in children(node)
-        if namespace(each) != JSDL
+        if namespace(each) != JSDL or local(each) == ROOT
     ]
+    for each in [] if _is(root, "JobDescription") else children(root):
+        if namespace(each) == JSDL and local(each) not in ("JobDescription", ROOT):
+            draft.impossible(origin_of(each), _NO_ELEMENT)
     # Our fields last: they stand over what all others say.
     for each in sorted(beside, key=_is_extension):
         _read_beside(draft, each)
@@ -181,6 +186,8 @@ def _read_description(draft: JobDraft, node: XmlNode) -> None:
             read_resources(draft, each)
         elif _is(each, "DataStaging"):
             read_staging(draft, each, systems)
+        elif namespace(each) == JSDL and local(each) != ROOT:
+            draft.impossible(origin_of(each), _NO_ELEMENT)
     _run_staged_program(draft)
 
 
@@ -196,7 +203,7 @@ def _read_beside(draft: JobDraft, node: XmlNode) -> None:
     """Put an element that is not of JSDL itself into the draft: our extension or job preferences. A sweep is only noted as kept."""
     if _is_extension(node):
         read_extension(draft, node)
-    elif local(node) == ROOT and namespace(node) in ("", WMS):
+    elif local(node) == ROOT and namespace(node) in ("", WMS, JSDL):
         read_preferences(draft, node)
     elif namespace(node) in SWEEPS and local(node) == "Sweep":
         draft.kept(origin_of(node))
@@ -217,10 +224,10 @@ def _read_identification(draft: JobDraft, node: XmlNode) -> None:
             )
         elif _is(each, "JobProject"):
             draft.impossible(origin_of(each), "a second project; a job has one group")
-        elif namespace(each) == JSDL:
-            draft.translated(origin_of(each), "a remark for people; it changes nothing of the job")
+        elif namespace(each) == JSDL and local(each) in ("Description", "JobAnnotation"):
+            draft.omitted(origin_of(each), "is for people")
         else:
-            draft.impossible(origin_of(each), _UNKNOWN)
+            draft.impossible(origin_of(each), _NO_ELEMENT if namespace(each) == JSDL else _UNKNOWN)
 
 
 def _run_staged_program(draft: JobDraft) -> None:

@@ -38,7 +38,7 @@ def read_extension(draft: JobDraft, node: XmlNode) -> None:
         except (InvalidDescription, UnicodeEncodeError, KeyError):
             draft.problem(origin_of(each), f"the field {name} is no JSON")
             continue
-        draft.put(name, value, origin_of(each))
+        draft.overrule(name, value, origin_of(each))
 
 
 def write_extension(fields: Mapping[str, Any]) -> XmlNode:

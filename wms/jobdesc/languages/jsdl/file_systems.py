@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from typing import Final
 
 JOB_DIRECTORY: Final = ("WORKINGDIR", "WORKDIR", "WORKING")
-"""Names of file systems that mean the job's own directory."""
-OUTSIDE: Final = ("HOME", "SCRATCH", "TMP")
+"""Names of file systems that mean the job's own directory. It is the scratch space that a job has, too."""
+OUTSIDE: Final = ("HOME", "TMP")
 """Names of file systems that are elsewhere at the site. The document must give a mount point for them."""
 
 
@@ -25,9 +25,9 @@ class FileSystems:
 
         Raise UnknownFileSystem if the file system has no known mount point.
         """
-        if name is None or name.upper() in JOB_DIRECTORY:
+        mount = self._mounts.get(name or "")
+        if name is None or name.upper() in JOB_DIRECTORY or (name.upper() == "SCRATCH" and not mount):
             return path
-        mount = self._mounts.get(name)
         if mount is None or (not mount and name.upper() in OUTSIDE):
             raise UnknownFileSystem(f"lies on the file system {name}, of which no mount point is known")
         return posixpath.join(mount, path.lstrip("/")) if mount else path

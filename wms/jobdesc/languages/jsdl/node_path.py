@@ -1,7 +1,7 @@
 """Paths to nodes of an XML document: the part of XPath that sweeps use. The number of nodes visited is bounded.
 
 Examples are `/a:b/c[2]`, `//a:b[@name='x']/@name`, `*[local-name()='b']`, each with or without `text()` at the end. Names without a
-prefix match in any namespace.
+prefix match in any namespace. `substring(path, from, length)` is a part of the text of the nodes, counted from 1.
 """
 
 import re
@@ -14,26 +14,37 @@ from wms.jobdesc.languages.hardened_xml import XmlNode
 
 LENGTH_LIMIT = 1_000
 STEPS_LIMIT = 20
-NODES_LIMIT = 5_000_000
+NODES_LIMIT = 30_000
 """How many nodes all paths of one document together may visit."""
 
 _STEP = re.compile(
     r"(?P<slashes>/{0,2})(?:(?P<text>text\(\))|(?P<attribute>@)?(?:(?P<prefix>[^\s/@\[\]:*'\"()]+):)?(?P<name>\*|[^\s/@\[\]:*'\"()]+))"
     r"(?P<predicates>(?:\[[^\[\]]{1,200}\]){0,5})"
 )
+_NUMBER = re.compile(r"\s*([0-9]{1,6})\s*")
 _PREDICATE = re.compile(r"\[([^\[\]]+)\]")
 _POSITION = re.compile(r"\s*(?:position\(\)\s*=\s*)?([0-9]{1,9})\s*")
 _EQUALITY = re.compile(r"""\s*(@(?:[^\s:]+:)?[^\s=]+|local-name\(\))\s*=\s*(?:'([^']*)'|"([^"]*)")\s*""")
 
 
 class PathTarget(NamedTuple):
-    """A node that a path leads to: an element's text, or one of its attributes."""
+    """A node that a path leads to: an element's text, or one of its attributes, or a part of them."""
 
     element: XmlNode
     attribute: str = ""
+    before: str = ""
+    """The text in front of the part that the path selects."""
+    after: str = ""
+    """The text behind this part."""
+
+    @property
+    def node(self) -> tuple[XmlNode, str]:
+        """The node itself, whatever part of it the path selects."""
+        return self.element, self.attribute
 
     def assign(self, value: str) -> None:
-        """Set the attribute, or the text of the element, to `value`. Child elements of the element are removed."""
+        """Set the attribute, or the text of the element, or the part of it, to `value`. Child elements of the element are removed."""
+        value = f"{self.before}{value}{self.after}"
         if self.attribute:
             self.element.set(self.attribute, value)
         else:
@@ -42,8 +53,15 @@ class PathTarget(NamedTuple):
             self.element.text = value
 
     def value(self) -> str:
-        """Return the present value of the attribute, or the text of the element; empty if there is none."""
-        return str((self.element.get(self.attribute) if self.attribute else self.element.text) or "")
+        """Return the present value of the attribute, or the text of the element, or the part of it; empty if there is none."""
+        whole = str((self.element.get(self.attribute) if self.attribute else self.element.text) or "")
+        return whole[len(self.before) : len(whole) - len(self.after)]
+
+    def part(self, start: int, length: int | None) -> "PathTarget":
+        """Return the part of the node's text from a place, counted from 1, with a length; None: up to the end."""
+        whole = self.value()
+        end = len(whole) if length is None else start - 1 + length
+        return self._replace(before=whole[: start - 1], after=whole[end:])
 
 
 class PathBudget:
@@ -67,7 +85,11 @@ def find(
     `prefixes` maps namespace prefixes to namespaces. `budget` counts the visited nodes. Raise ValueError if the path uses other XPath
     than this module supports, or the budget is exceeded.
     """
-    steps = _steps(path.strip())
+    path = path.strip()
+    if path.startswith("substring(") and path.endswith(")") and len(path) <= LENGTH_LIMIT:
+        path, start, length = _substring(path)
+        return [each.part(start, length) for each in find(root, path, prefixes, budget)]
+    steps = _steps(path)
     if not steps[0]["slashes"]:
         found = _walk([_Document(root)], steps, prefixes, budget)
         return found or _walk([root], steps, prefixes, budget)
@@ -93,6 +115,17 @@ def _steps(path: str) -> list[re.Match[str]]:
         steps.append(found)
         at = found.end()
     return steps
+
+
+def _substring(path: str) -> tuple[str, int, int | None]:
+    """Return the path within `substring(path, from, length)`, the place and the length. Raise ValueError if there is no such place."""
+    inner, numbers = path.removeprefix("substring(").removesuffix(")"), list[int]()
+    while len(numbers) < 2 and (found := _NUMBER.fullmatch(inner.rpartition(",")[2])):
+        inner = inner.rpartition(",")[0]
+        numbers.insert(0, int(found[1]))
+    if not numbers or not numbers[0] or inner.startswith("substring("):
+        raise ValueError("selects no part of a text that is known here")
+    return inner, numbers[0], numbers[1] if len(numbers) == 2 else None
 
 
 def _walk(

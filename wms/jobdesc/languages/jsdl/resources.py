@@ -30,7 +30,7 @@ def read_resources(draft: JobDraft, node: XmlNode) -> None:
     """Put the content of a Resources element into a draft. Malformed and unsupported elements are noted as impossible."""
     parts = sorted(children(node), key=lambda each: _ORDER.get(local(each), 0))
     for each in parts:
-        read = _PARTS.get(local(each)) if namespace(each) == JSDL else None
+        read = PARTS.get(local(each)) if namespace(each) == JSDL else None
         if read is None:
             draft.impossible(origin_of(each), _NOT_KNOWN)
             continue
@@ -42,6 +42,9 @@ def read_resources(draft: JobDraft, node: XmlNode) -> None:
 
 def _candidate_hosts(draft: JobDraft, node: XmlNode) -> None:
     for each in children(node):
+        if local(each) != "HostName":
+            draft.impossible(origin_of(each), _NOT_KNOWN)
+            continue
         draft.append("grid_ces", word_of_node(each), origin_of(each), "names a computing element")
 
 
@@ -200,7 +203,7 @@ def _bandwidth(draft: JobDraft, node: XmlNode) -> None:
     draft.impossible(origin_of(node), _NOT_KNOWN)
 
 
-_PARTS: Final[Mapping[str, Callable[[JobDraft, XmlNode], None]]] = {
+PARTS: Final[Mapping[str, Callable[[JobDraft, XmlNode], None]]] = {
     "CandidateHosts": _candidate_hosts,
     "FileSystem": _file_system,
     "ExclusiveExecution": _exclusive,

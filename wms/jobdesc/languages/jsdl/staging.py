@@ -18,6 +18,8 @@ from wms.jobdesc.languages.jsdl.namespaces import JSDL, WMS
 from wms.jobdesc.languages.jsdl.number import is_true, whole
 
 _UNKNOWN = "an extension that is not known here"
+PARTS: Final = ("FileName", "FilesystemName", "CreationFlag", "DeleteOnTermination", "Source", "Target")
+"""The elements of a DataStaging element."""
 ATTRIBUTES: Final = ("size", "checksum", "executable", "optional")
 """The attributes in our namespace that this system adds to a DataStaging element."""
 
@@ -26,7 +28,7 @@ def read_staging(draft: JobDraft, node: XmlNode, systems: FileSystems) -> None:
     """Put the file of a DataStaging element into a draft, as input, output or both. `systems` resolves a path that names a file system."""
     parts = {local(each): each for each in children(node) if namespace(each) == JSDL}
     for each in children(node):
-        if namespace(each) != JSDL:
+        if namespace(each) != JSDL or local(each) not in PARTS:
             draft.impossible(origin_of(each), _UNKNOWN)
     _check_attributes(draft, node)
     name = _name(draft, parts, systems)

@@ -99,6 +99,8 @@ def plan_of(root: XmlNode, nodes: Sequence[XmlNode]) -> SweepPlan:
     sweeps = tuple(_sweep(root, node, budget) for node in nodes)
     assignments = [each for sweep in sweeps for each in _assignments(sweep)]
     targets = tuple(dict.fromkeys(target for each in assignments for target in each.targets))
+    if len({each.node for each in targets}) < len(targets):
+        raise SweepFault(nodes[0], "assigns several parts of one text, which would move each other")
     jobs = sum(each.jobs for each in sweeps)
     size = jobs * sum(each.width * len(each.targets) for each in assignments)
     if jobs > ARRAY_LIMIT or jobs * len(targets) > CELLS_LIMIT or size > 4 * PARAMETERS_LIMIT:

@@ -29,5 +29,5 @@ def fates(found: Translation) -> dict[str, tuple[str, int | None]]:
 
 def only(data: bytes) -> JobDescription:
     """Return the only description of a document."""
-    [found] = read_jsdl(data).jobs(strict=False)
+    [found] = read_jsdl(data).jobs(lenient=True)
     return found

@@ -29,7 +29,7 @@ def test_what_has_no_field_is_impossible(name: str) -> None:
 def test_limits_out_of_range_are_impossible(digits: str) -> None:
     found = read_jsdl(document(f"{EXECUTABLE}<p:WallTimeLimit>{digits}</p:WallTimeLimit>"))
     assert fates(found)["p:WallTimeLimit"][0] == "impossible"
-    assert found.jobs(strict=False)[0].wall_time is None
+    assert found.jobs(lenient=True)[0].wall_time is None
 
 
 def test_a_path_on_an_unknown_file_system_is_a_problem() -> None:

@@ -7,6 +7,8 @@ def test_paths_are_seen_from_the_directory_of_the_job() -> None:
     systems = FileSystems({"DATA": "/data", "disk": ""})
     assert systems.path(None, "a") == systems.path("WORKINGDIR", "a") == systems.path("disk", "a") == "a"
     assert systems.path("ROOT", "bin/x") == "/bin/x"
+    assert systems.path("SCRATCH", "a") == "a"
+    assert FileSystems({"SCRATCH": "/s"}).path("SCRATCH", "a") == "/s/a"
     assert systems.path("DATA", "/a/b") == "/data/a/b"
 
 

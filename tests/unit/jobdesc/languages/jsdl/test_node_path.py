@@ -62,3 +62,22 @@ def test_a_value_is_assigned_to_texts_and_attributes() -> None:
         [target] = find(root, path, {}, PathBudget())
         target.assign("new")
     assert etree.tostring(root) == b'<a b="new">new</a>'
+
+
+def test_a_part_of_a_text_is_assigned_alone() -> None:
+    root = etree.fromstring("<a><b>file-00.dat</b></a>")
+    [found] = find(root, "substring(/a/b, 6, 2)", {}, PathBudget())
+    assert found.value() == "00"
+    found.assign("123")
+    assert root[0].text == "file-123.dat"
+    found.assign("7")
+    assert root[0].text == "file-7.dat"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["substring(/a/b)", "substring(/a/b, 0)", "substring(substring(/a/b, 1), 1)", "substring(/a/b, x)"],
+)
+def test_other_parts_are_refused(path: str) -> None:
+    with pytest.raises(ValueError, match=r"part|path"):
+        find(etree.fromstring("<a><b>x</b></a>"), path, {}, PathBudget())

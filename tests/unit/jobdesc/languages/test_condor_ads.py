@@ -1,0 +1,83 @@
+"""Requirements and ranks over HTCondor's machines, in words of our ads."""
+
+import pytest
+
+from wms.classad.ad import Ad
+from wms.classad.expression import Expression
+from wms.classad.match import satisfied
+from wms.jobdesc.languages import condor_ads
+from wms.jobdesc.languages.condor_job import CondorJob
+from wms.jobdesc.languages.condor_text import Command
+from wms.jobdesc.languages.draft import JobDraft
+from wms.jobdesc.loss_report import Origin
+
+
+def required(text: str) -> tuple[str | None, str]:
+    """Return the requirements that an expression becomes, and its fate."""
+    draft = JobDraft()
+    draft.put("processors", 4, Origin("request_cpus"))
+    condor_ads.requirements(CondorJob(draft, {}), Command("requirements", text, 1))
+    return draft.get("requirements"), draft.notes.report().entries[-1].fate
+
+
+@pytest.mark.parametrize(
+    ("text", "ours"),
+    [
+        ('(OpSys == "LINUX") && (Arch == "X86_64")', '(other.GlueHostArchitecturePlatformType == "x86_64")'),
+        ('TARGET.Arch =?= "x86_64"', '(other.GlueHostArchitecturePlatformType == "x86_64")'),
+        ("Memory > 100", "(other.MaxRAM > 100)"),
+        ("TARGET.Cpus >= RequestCpus", "(other.NumberOfProcessors >= 4)"),
+        ("TARGET.Cpus >= MY.RequestCpus", "(other.NumberOfProcessors >= 4)"),
+        ('OpSys != "LINUX"', "(false)"),
+        ('OpSys == "WINDOWS" || Memory > 1', "(other.MaxRAM > 1)"),
+    ],
+)
+def test_requirements_mean_the_same(text: str, ours: str) -> None:
+    assert required(text) == (ours, "translated")
+
+
+@pytest.mark.parametrize("text", ['OpSys == "LINUX"', "true"])
+def test_what_holds_everywhere_needs_nothing(text: str) -> None:
+    assert required(text) == (None, "kept")
+
+
+@pytest.mark.parametrize(
+    "text", ['OpSysAndVer == "Solaris5"', "HasJava", 'Machine != "x"', "MY.x > 1", 'Arch == "INTEL"']
+)
+def test_what_our_ads_lack_is_refused(text: str) -> None:
+    assert required(text) == (None, "impossible")
+
+
+def node(name: str, release: str) -> Ad:
+    told = {"GlueHostOperatingSystemName": name, "GlueHostOperatingSystemRelease": release}
+    return Ad.of({**told, "WMSContainers": "apptainer 1.3"})
+
+
+@pytest.mark.parametrize(
+    ("text", "centos", "alma"),
+    [
+        ('OpSysAndVer == "CentOS7"', True, False),
+        ('OpSysAndVer =!= "CentOS7"', False, True),
+        ('OpSysName =?= "AlmaLinux"', False, True),
+        ("OpSysMajorVer >= 8", False, True),
+        ("TARGET.HasSingularity =?= true", True, True),
+    ],
+)
+def test_systems_are_told_by_their_names(text: str, centos: bool, alma: bool) -> None:  # noqa: FBT001 - expected values
+    ours, _ = required(text)
+    expression = Expression.parse(ours or "")
+    assert satisfied(expression, node("CentOS Linux", "7")) is centos
+    assert satisfied(expression, node("AlmaLinux", "9.4")) is alma
+
+
+def test_a_rank_is_only_a_preference() -> None:
+    draft = JobDraft()
+    job = CondorJob(draft, {})
+    condor_ads.rank(job, Command("rank", "KFlops", 1))
+    assert [each.fate for each in draft.notes.report().entries] == ["omitted"]
+    condor_ads.rank(job, Command("rank", "Memory", 2))
+    assert draft.get("rank") == "other.MaxRAM"
+
+
+def test_the_guide_shows_the_attributes() -> None:
+    assert condor_ads.shown_attributes()["memory"] == "other.MaxRAM"
