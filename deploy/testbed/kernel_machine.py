@@ -7,6 +7,7 @@ of systemd, to which nothing is delegated.
 """
 
 import argparse
+import functools
 import os
 import shlex
 import shutil
@@ -31,8 +32,11 @@ SCRATCH: Final = "/mnt"
 """The directory, in the machine, that can be written to; everything there is in memory."""
 MEMORY_MB: Final = 1024
 END_SECONDS: Final = 5.0
+TRIAL_SECONDS: Final = 60.0
 ADDRESS: Final = "192.0.2.1/32"
 """An address beside 127.0.0.1: if a machine has no other, libc resolves no names for programs such as those of Slurm."""
+TOO_WIDE: Final = "ptrace set fp regs failed"
+"""What the kernel says before it ends on a processor whose registers have more bytes than it saves, such as one with AMX."""
 STATUS, OUTPUT, SCRIPT, UNITS = "status", "output", "script", "units"
 USER: Final = "wms-machine"
 USER_ID: Final = 1000
@@ -133,9 +137,20 @@ class Ran:
 
 
 def lack(*, systemd: bool = False) -> str:
-    """Return why no machine can be started here, one with `systemd` if that is True; empty if one can."""
+    """Return what this machine lacks for a machine with a kernel of its own, with `systemd` if that is True; empty if nothing."""
     missing = packages.missing(packages.KERNEL | (packages.SYSTEMD if systemd else {}))
-    return f"packages {' '.join(missing)} (as root, `make testbed-install` installs them)" if missing else ""
+    return (
+        f"packages {' '.join(missing)} (as root, `make testbed-install` installs them)"
+        if missing
+        else _trial()
+    )
+
+
+@functools.cache
+def _trial() -> str:
+    """Start a machine; return what the processor lacks for it, or nothing."""
+    said = _boot(Path("/bin/true"), MEMORY_MB, TRIAL_SECONDS)
+    return f"a processor that {KERNEL} knows, by its registers ({TOO_WIDE})" if TOO_WIDE in said else ""
 
 
 def run(

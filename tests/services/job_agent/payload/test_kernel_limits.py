@@ -228,6 +228,7 @@ async def test_the_end_of_a_shepherd_leaves_no_cgroup(new: New, workplace: Workp
     assert (await running).reason.code is Code.AGENT_ERROR
     assert alive(tag) == []
     assert (await new("print(1)").run()).stdout_tail == "1\n"
+    await payload.clean()
 
 
 async def test_a_program_that_does_not_start_leaves_no_cgroup(workplace: Workplace) -> None:
