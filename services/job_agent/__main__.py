@@ -38,7 +38,7 @@ def main() -> None:
     path = config_file("job_agent", sys.argv[1:])
     fast_start.started()
     try:
-        config = read(path, PilotConfig, os.environ)
+        config = read(path, PilotConfig, os.environ, strict=False)
         logs.configure("job_agent", config.log.level, as_json=config.log.json)
         _run(pilot.run(config, take_token_file(Path(config.pilot.token_file))))
     except (Rejected, Unavailable) as error:

@@ -98,10 +98,11 @@ def config_file(program: str, arguments: Sequence[str]) -> Path:
     return Path(parser.parse_args(arguments).config)
 
 
-def read(path: Path, kind: type[T], environment: Mapping[str, str]) -> T:
+def read(path: Path, kind: type[T], environment: Mapping[str, str], *, strict: bool = True) -> T:
     """Return the configuration of the class `kind` from the TOML file `path` and the variables of `environment`.
 
-    Raise Rejected if the file is missing, too large or invalid. The error names the faulty key or variable.
+    If it is not `strict`, keys that `kind` does not have are passed over, as in a message: a newer version may write them. Raise
+    Rejected if the file is missing, too large or invalid. The error names the faulty key or variable.
     """
     try:
         with path.open("rb") as file:
@@ -115,9 +116,23 @@ def read(path: Path, kind: type[T], environment: Mapping[str, str]) -> T:
         raise Rejected("CONFIG_INVALID", f"{path}: {error}") from None
     _overlay(table, environment)
     try:
-        return msgspec.convert(table, kind, strict=False)
+        return msgspec.convert(table if strict else _known(table, kind), kind, strict=False)
     except msgspec.ValidationError as error:
         raise Rejected("CONFIG_INVALID", f"{path}: {error}") from None
+
+
+def _known(table: dict[str, Any], kind: type[msgspec.Struct]) -> dict[str, Any]:
+    """Return a table, and the tables in it, without the keys that `kind` does not have."""
+    kinds = {each.encode_name: each.type for each in msgspec.structs.fields(kind)}
+    return {
+        name: _known(value, kinds[name])
+        if isinstance(value, dict)
+        and isinstance(kinds[name], type)
+        and issubclass(kinds[name], msgspec.Struct)
+        else value
+        for name, value in table.items()
+        if name in kinds
+    }
 
 
 def _overlay(table: dict[str, Any], environment: Mapping[str, str]) -> None:

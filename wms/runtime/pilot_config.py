@@ -1,4 +1,8 @@
-"""The configuration file of a job agent, the program that a pilot runs. The service that sends the pilot writes it."""
+"""The configuration file of a job agent, the program that a pilot runs. The service that sends the pilot writes it.
+
+The two may be of different versions, so it changes by the rules for messages: a new key has a default that means what its absence
+meant before, and an agent passes over keys that it does not know.
+"""
 
 from typing import Annotated, Literal, TypeAlias
 

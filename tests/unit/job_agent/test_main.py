@@ -40,9 +40,11 @@ def test_a_file_that_is_not_there_ends_it(tmp_dir: Path) -> None:
     assert code == 2
 
 
-def test_without_its_token_it_does_not_begin(tmp_dir: Path) -> None:
+@pytest.mark.parametrize("newer", ["", "[kernel]\nage_days = 3\n"])
+def test_without_its_token_it_does_not_begin(tmp_dir: Path, newer: str) -> None:
+    """It gets so far with tables that it does not know: a newer submitter wrote the configuration."""
     config = tmp_dir / "pilot.toml"
-    config.write_text(CONFIGURATION)
+    config.write_text(CONFIGURATION + newer)
     code, said = ended("--config", str(config))
     assert code == 2
     assert "NO_TOKEN" in said

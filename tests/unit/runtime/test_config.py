@@ -12,6 +12,7 @@ from services.job_manager.config import Config as JobManagerConfig
 from services.matcher.config import Config as MatcherConfig
 from wms.errors import Rejected
 from wms.runtime.config import read
+from wms.runtime.pilot_config import PilotConfig
 
 LEAST = '[auth]\njwks = "/keys/jwks.json"\n'
 
@@ -103,6 +104,17 @@ def test_unknown_keys_in_lists_and_named_tables_are_named(file: Path) -> None:
     said = refusal(file, shares, kind=MatcherConfig)
     assert "`job_shares`" in said
     assert "$.matching.shares" in said
+
+
+def test_a_pilot_passes_over_keys_that_a_newer_submitter_writes(file: Path) -> None:
+    pilot = "pilot_id = 'p'\nsite = 'A'\nce = 'ce'\nvo = 'v'\nslots = 1\ntoken_file = 't'\ndirectory = 'd'\n"
+    newer = f"[pilot]\nidle_seconds = 7\nshift = 3\n{pilot}[sandboxes]\nurl = 'file:///s'\n[transfers.limits]\nfiles_more = 1\n"
+    file.write_text(f"{newer}[resource.node]\ngpus = 2\n[energy]\nwatts = 5\n", "utf-8")
+    taken = read(file, PilotConfig, {"WMS_PILOT__TURN": "1"}, strict=False)
+    assert (taken.pilot.idle_seconds, taken.pilot.slots, taken.resource.node) == (7.0, 1, {"gpus": 2})
+    file.write_text(newer.replace("idle_seconds = 7", "idle_seconds = -7"), "utf-8")
+    with pytest.raises(Rejected, match="idle_seconds"):
+        read(file, PilotConfig, {}, strict=False)
 
 
 @pytest.mark.parametrize("text", ["[auth", "a = 1\na = 2", "key = nothing", "\x00", "a = 'ü\xff'"])
