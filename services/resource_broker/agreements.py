@@ -1,6 +1,6 @@
 """The messages to sites by which the resource broker asks for reservations (agreements) for jobs, confirms and cancels them."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
 from math import ceil
 
@@ -8,9 +8,10 @@ import msgspec
 
 from services.resource_broker.brokered_jobs import BrokeredJob
 from services.resource_broker.next_step import AgreementRequest
+from wms.db.agreement import ReservableElement
 from wms.db.database import Transaction
 from wms.dispatch.reservation import LATE_SECONDS, STARTING_SECONDS
-from wms.ids import AgreementId
+from wms.ids import AgreementId, CeId
 from wms.messages.agreements import OFFERS_TOPIC, Cancel, Confirm, Reserve
 from wms.messages.replies import RankedElement
 
@@ -18,18 +19,23 @@ LONGEST_SECONDS = 366 * 86_400.0
 
 
 def request(
-    tx: Transaction, wanted: Iterable[tuple[BrokeredJob, AgreementRequest]], lifetime_seconds: float
+    tx: Transaction,
+    wanted: Iterable[tuple[BrokeredJob, AgreementRequest]],
+    lifetime_seconds: float,
+    reservable: Mapping[CeId, ReservableElement],
 ) -> None:
     """Send offers of temporary agreements to sites; the messages are sent when the transaction commits.
 
     `wanted` are jobs, each with the agreement to ask for. An agreement that is not confirmed expires `lifetime_seconds` after
-    its grant.
+    its grant. `reservable` are the elements that take offers, with the bounds that their sites set.
     """
     for job, each in wanted:
-        tx.send(OFFERS_TOPIC, each.place.site, _offer(job, each, lifetime_seconds))
+        there = reservable.get(each.place)
+        most = there.template.max_seconds if there else LONGEST_SECONDS
+        tx.send(OFFERS_TOPIC, each.place.site, _offer(job, each, lifetime_seconds, most))
 
 
-def _offer(job: BrokeredJob, each: AgreementRequest, lifetime_seconds: float) -> Reserve:
+def _offer(job: BrokeredJob, each: AgreementRequest, lifetime_seconds: float, most: float) -> Reserve:
     owner, group, vo = job.record.identity
     window = job.facts.window
     # The program starts in the job's window, so the reservation, in which its files are fetched first, begins so much earlier.
@@ -43,7 +49,7 @@ def _offer(job: BrokeredJob, each: AgreementRequest, lifetime_seconds: float) ->
         site=each.place.site,
         ce=each.place.ce,
         cpus=job.description.min_processors or job.description.processors or 1,
-        duration_seconds=_reserved(_duration(job) + each.moving_seconds),
+        duration_seconds=_reserved(_duration(job) + each.moving_seconds, most),
         earliest_start=each.start or window.earliest - fetching,
         latest_start=window.latest and window.latest - fetching,
         flexible=each.start is None and _is_flexible(job),
@@ -80,13 +86,14 @@ def _duration(job: BrokeredJob) -> float:
     return min(max(1.0, float(seconds)), LONGEST_SECONDS)
 
 
-def _reserved(seconds: float) -> float:
+def _reserved(seconds: float, most: float) -> float:
     """Return the seconds to reserve for a program and its files that take `seconds`, with the pilot's own and in whole minutes.
 
-    A pilot requests whole minutes that end within its reservation, and the program must have all its time in them.
+    A pilot requests whole minutes that end within its reservation, and the program must have all its time in them. What is
+    added to `seconds` never makes the reservation longer than `most`, the longest that the site grants.
     """
     pilot = ceil((seconds + STARTING_SECONDS) / 60) * 60.0
-    return min(pilot + LATE_SECONDS, LONGEST_SECONDS)
+    return min(pilot + LATE_SECONDS, max(seconds, most), LONGEST_SECONDS)
 
 
 def confirm(tx: Transaction, jobs: Sequence[tuple[BrokeredJob, Collection[str]]]) -> None:

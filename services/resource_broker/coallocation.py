@@ -16,7 +16,6 @@ from msgspec.structs import replace
 
 from services.resource_broker.job_group import JobGroup
 from services.resource_broker.next_step import (
-    NO_STARTS,
     AgreementRequest,
     Assess,
     ChosenElement,
@@ -111,7 +110,7 @@ def _begin(facts: StepFacts, size: int, inputs: GroupStepInputs) -> NextStep:
     """
     if held := tried_out(facts, inputs.terms):
         return held
-    elements = inputs.assess(NO_STARTS, facts.avoided(inputs.now))
+    elements = inputs.assess(None, facts.avoided(inputs.now))
     those = inputs.able(elements)
     if len(those) < size:
         return _too_few(facts, size, elements, inputs)
@@ -128,7 +127,7 @@ def _too_few(
     It is held if placements that failed for good leave too few of the elements.
     """
     has_failed = any(each.again_at is None for each in facts.failed)
-    if has_failed and len(inputs.able(inputs.assess(NO_STARTS, ()))) >= size:
+    if has_failed and len(inputs.able(inputs.assess(None, ()))) >= size:
         text = f"too few of the elements that fit are left{tried(facts)}"
         return replace(ended(facts, "hold", Code.NOT_PLACED, text), ranking=elements)
     text = f"{size} elements that take reservations are needed, and {len(inputs.able(elements))} fit now"

@@ -38,17 +38,18 @@ def assessor(job: BrokeredJob, snapshot: GridSnapshot, rejection: Rejection) -> 
     """
     wanted = job_to_place(job)
 
-    def assess(starts: Mapping[CeId, datetime], tried: Collection[CeId]) -> tuple[RankedElement, ...]:
+    def assess(starts: Mapping[CeId, datetime] | None, tried: Collection[CeId]) -> tuple[RankedElement, ...]:
         out = {
             each.place: why for each in snapshot.candidates if (why := _out(each, snapshot, tried, rejection))
         }
         knowledge = snapshot.knowledge
-        granted = {place: GrantedStart(start_at=start) for place, start in starts.items()}
+        granted = {place: GrantedStart(start_at=start) for place, start in (starts or {}).items()}
         found = rank(
             wanted,
             [each for each in snapshot.candidates if each.place not in out],
             _with_reservations(knowledge, granted),
             snapshot.now,
+            asking=starts is None,
         )
         return (*_ranked(found, wanted), *_rejected(found), *_left_out(out))
 

@@ -131,9 +131,11 @@ class NextStep(msgspec.Struct, frozen=True, kw_only=True):
         return (self.place, *self.companions) if self.place else ()
 
 
-Assess: TypeAlias = Callable[[Mapping[CeId, datetime], Collection[CeId]], tuple[RankedElement, ...]]
-"""A function that ranks the elements for a job, by the granted starts (by element) and the elements that must not be chosen."""
-NO_STARTS: Mapping[CeId, datetime] = {}
+Assess: TypeAlias = Callable[[Mapping[CeId, datetime] | None, Collection[CeId]], tuple[RankedElement, ...]]
+"""A function that ranks the elements for a job, by the granted starts (by element) and the elements that must not be chosen.
+
+The starts are None before sites are asked for any.
+"""
 
 
 def next_step(
@@ -166,7 +168,7 @@ def settled(facts: StepFacts, now: datetime) -> NextStep | None:
 def _choose(
     facts: StepFacts, assess: Assess, reservable: Collection[CeId], now: datetime, terms: StepTerms
 ) -> NextStep:
-    elements = assess(NO_STARTS, facts.avoided(now))
+    elements = assess(None, facts.avoided(now))
     best = ranked(elements)
     if not best:
         return _nowhere(facts, assess, elements, now, terms)
@@ -235,7 +237,7 @@ def _nowhere(
 ) -> NextStep:
     """Return the step of a job that fits no element now: to wait, or to hold it if placements failed for good at all that fit."""
     later = [each.again_at for each in facts.failed if each.again_at is not None and each.again_at > now]
-    if facts.failed and not later and ranked(assess(NO_STARTS, ())):
+    if facts.failed and not later and ranked(assess(None, ())):
         text = f"all elements that fit were tried{tried(facts)}"
         return replace(ended(facts, "hold", Code.NOT_PLACED, text), ranking=elements)
     return wait(facts, elements, "NO_CANDIDATE", why_nowhere(elements), terms.look_again_seconds)

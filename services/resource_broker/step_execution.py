@@ -42,20 +42,22 @@ async def carry_out(
     placed = set(await _place(tx, steps))
     agreements.cancel(tx, [(each, _cancelled(each, step, placed)) for each, step in steps.values()])
     agreements.confirm(tx, [(each, step.confirm) for each, step in steps.values()])
-    agreements.request(
-        tx,
-        [
-            (each, agreements.with_moving(one, step.ranking or (), each.description.dispatch))
-            for each, step in steps.values()
-            for one in step.requests
-        ],
-        lifetime_seconds,
-    )
+    await _request(tx, steps, lifetime_seconds)
     results = {job_id: _result(step, job_id, placed) for job_id, (_, step) in steps.items()}
     # What was decided for a group counts, and not that one of its jobs was to wait.
     results |= {one.job_id: one for each in steps.values() for one in _companions(*each, placed)}
     await job_record.finish(tx, list(results.values()))
     return sorted(placed)
+
+
+async def _request(tx: Transaction, steps: Mapping[JobId, Decided], lifetime_seconds: float) -> None:
+    wanted = [
+        (each, agreements.with_moving(one, step.ranking or (), each.description.dispatch))
+        for each, step in steps.values()
+        for one in step.requests
+    ]
+    if wanted:
+        agreements.request(tx, wanted, lifetime_seconds, await agreement.reservable(tx))
 
 
 def _concerned(each: BrokeredJob, step: NextStep) -> tuple[JobId, ...]:

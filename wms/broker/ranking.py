@@ -43,6 +43,8 @@ class Ranking(Struct, frozen=True, kw_only=True):
 
 
 class _Judged(NamedTuple):
+    late: bool
+    """Whether the job starts there in time only with a reservation."""
     order: Order
     candidate: Candidate
     time: DeliveryTime
@@ -56,12 +58,16 @@ def rank(
     *,
     negatives: Sequence[Negative] = (),
     selector: Selector | None = None,
+    asking: bool = False,
 ) -> Ranking:
     """Rank the candidates for a job, by the job's objective unless a `selector` is given, and return the ranking.
 
-    A candidate is rejected if even the lower end of its predicted start is after the job's latest start. Candidates that the
-    selector considers equal are sorted by site and name, so that the same input gives the same ranking. `negatives` are further
-    checks, each of which may reject a candidate with a reason.
+    A candidate is rejected if even the lower end of its predicted start is after the job's latest start. `asking` means that
+    sites are to be asked for reservations next. A candidate that its queue alone makes too late is not rejected then, if it can be
+    reserved: it is ranked after those that are in time.
+
+    Candidates that the selector considers equal are sorted by site and name, so that the same input gives the same ranking.
+    `negatives` are further checks, each of which may reject a candidate with a reason.
     """
     fitting, rejected = filter_candidates(job, candidates, knowledge, negatives)
     selector = selector or SELECTORS[job.objective]
@@ -70,27 +76,31 @@ def rank(
     judged, late = [], []
     for each in fitting:
         time = predict_delivery(job, believed[each.place], knowledge, now, speeds)
-        if missed := _missed(job, time, now):
+        missed = _missed(job, time.start.low, now)
+        # A reservation passes the queue, but not the transfer of the inputs.
+        askable = asking and job.wants_reservation and each.reserves
+        if missed and not (askable and _missed(job, time.stage_in.low, now) is None):
             late.append(RejectedCandidate(candidate=each, failing=(missed,)))
         else:
-            judged.append(_Judged(selector(each, time), each, time))
+            judged.append(_Judged(missed is not None, selector(each, time), each, time))
     # The sort is stable, and the filter's order is that of site and name.
-    judged.sort(key=lambda each: each.order)
+    judged.sort(key=lambda each: (each.late, each.order))
     return Ranking(
         ranked=tuple(_ranked(judged, job)),
         rejected=tuple(sorted((*rejected, *late), key=lambda each: each.candidate.place)),
     )
 
 
-def _missed(job: JobToPlace, time: DeliveryTime, now: datetime) -> Mismatch | None:
+def _missed(job: JobToPlace, seconds: float, now: datetime) -> Mismatch | None:
+    """Return the mismatch of a start in `seconds` with the job's latest start; None if it is in time."""
     if job.latest_start is None:
         return None
     left = (job.latest_start - now).total_seconds()
-    if time.start.low <= left:
+    if seconds <= left:
         return None
     return Mismatch(
         LATEST_START,
-        f"it could start in {time.start.low:.0f} s at the earliest, and must in {max(0.0, left):.0f} s",
+        f"it could start in {seconds:.0f} s at the earliest, and must in {max(0.0, left):.0f} s",
     )
 
 
@@ -100,7 +110,7 @@ def _ranked(judged: Sequence[_Judged], job: JobToPlace) -> Iterable[RankedCandid
             rank=number,
             candidate=each.candidate,
             time=each.time,
-            reason=_reason(job, _aim(job, each.time), _aim(job, judged[0].time)),
+            reason=_reason(job, each, judged[0]),
         )
 
 
@@ -108,8 +118,10 @@ def _aim(job: JobToPlace, time: DeliveryTime) -> Prediction:
     return time.start if job.objective == "earliest-start" else time.delivery
 
 
-def _reason(job: JobToPlace, own: Prediction, best: Prediction) -> str:
+def _reason(job: JobToPlace, each: _Judged, first: _Judged) -> str:
+    own, best = _aim(job, each.time), _aim(job, first.time)
     what = "starts" if job.objective == "earliest-start" else "is delivered"
     behind = own.seconds - best.seconds
     how = f", {behind:.0f} s after the first" if behind >= 1 else ""
+    how += "; in time only with a reservation" if each.late else ""
     return f"{what} in {own.seconds:.0f} s ({own.low:.0f} to {own.high:.0f}){how}"

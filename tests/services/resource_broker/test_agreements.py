@@ -3,6 +3,7 @@
 from typing import Any
 
 import msgspec
+import pytest
 
 from services.resource_broker import agreements
 from services.resource_broker.next_step import AgreementRequest
@@ -24,7 +25,7 @@ async def test_an_offer_says_what_is_reserved_for_whom_and_when(
     (job_id,) = await brokers.submitted(preferences=wishes, processors=4, wall_time=3_600)
     (job,) = await loaded(brokers, the_world)
     async with the_world.db.transaction() as tx:
-        agreements.request(tx, [(job, AgreementRequest("7-1", CeId("A", "ce")))], 60.0)
+        agreements.request(tx, [(job, AgreementRequest("7-1", CeId("A", "ce")))], 60.0, {})
     (told,) = map(_TO_SITE.decode, the_world.take(OFFERS_TOPIC))
     assert (told.agreement_id, told.job_id, told.owner, told.vo) == ("7-1", job_id, "ann", "lhcb")
     assert (told.site, told.ce, told.cpus, told.duration_seconds) == ("A", "ce", 4, 3_600 + 120)
@@ -40,7 +41,7 @@ async def test_a_reservation_begins_so_early_that_the_program_starts_in_its_wind
     (job,) = await loaded(brokers, the_world)
     wanted = AgreementRequest("7-1", CeId("A", "ce"), moving_seconds=41.0, fetching_seconds=41.0)
     async with the_world.db.transaction() as tx:
-        agreements.request(tx, [(job, wanted)], 60.0)
+        agreements.request(tx, [(job, wanted)], 60.0, {})
     (told,) = map(_TO_SITE.decode, the_world.take(OFFERS_TOPIC))
     window = job.facts.window
     assert (window.earliest - told.earliest_start).total_seconds() == 41
@@ -58,6 +59,36 @@ async def test_files_come_and_go_within_what_is_reserved(brokers: BrokerWorld, t
     await brokers.step()
     (told,) = map(_TO_SITE.decode, the_world.take(OFFERS_TOPIC))
     assert 3_600 + 660 <= told.duration_seconds < 3_600 + 10 * 660
+
+
+@pytest.mark.parametrize(("most", "asked"), [(3_600, 3_600), (3_650, 3_650), (4_000, 3_720), (3_000, 3_600)])
+async def test_what_is_added_to_a_programs_time_is_no_more_than_the_site_grants(
+    brokers: BrokerWorld, the_world: World, most: int, asked: int
+) -> None:
+    await brokers.advertise("A")
+    await brokers.reserves("A")
+    template = f'{{"max_seconds": {most}}}'
+    await the_world.sql("update agreement_element set template = $1::text::jsonb", template)
+    await brokers.submitted(wall_time=3_600)
+    await brokers.step()
+    (told,) = map(_TO_SITE.decode, the_world.take(OFFERS_TOPIC))
+    assert told.duration_seconds == asked
+
+
+async def test_an_element_with_too_long_a_queue_is_asked_and_without_a_grant_not_chosen(
+    brokers: BrokerWorld, the_world: World
+) -> None:
+    await brokers.advertise("A", slots=4, GlueCEStateFreeJobSlots=0, GlueCEStateWaitingJobs=400)
+    await brokers.reserves("A")
+    (job_id,) = await brokers.submitted(preferences={"latest_start_after": 600})
+    await brokers.step()
+    assert [type(_TO_SITE.decode(each)) for each in the_world.take(OFFERS_TOPIC)] == [Reserve]
+    await brokers.due()
+    await brokers.step()
+    record = await brokers.record(job_id)
+    assert (record.phase, record.reason) == ("Choosing", "NO_AGREEMENT")
+    assert "latest start: it could start in" in record.reason_text
+    assert await brokers.placements(job_id) == []
 
 
 async def test_an_agreement_of_no_known_site_is_not_spoken_of(brokers: BrokerWorld, the_world: World) -> None:

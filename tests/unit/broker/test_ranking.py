@@ -55,6 +55,24 @@ def test_who_cannot_start_in_time_is_rejected() -> None:
     assert [each.clause for each in found.rejected[0].failing] == ["latest start"]
 
 
+def test_sites_are_asked_for_a_start_whatever_their_queue_behind_those_in_time() -> None:
+    """A queue is passed by a reservation; once the sites have answered, the queue counts again."""
+    hurried = job(runs=RUN, latest_start=NOW + timedelta(seconds=120))
+    reserving = place("fast", benchmarks={"specint2000": 4000.0}, free_slots=0, waiting_jobs=9, reserves=True)
+    places = [IDLE_SLOW, reserving]
+    asked = rank(hurried, places, KNOWN, NOW, asking=True)
+    assert sites(asked) == ["slow", "fast"], "that which needs no grant comes first"
+    assert "in time only with a reservation" in asked.ranked[1].reason
+    assert sites(rank(hurried, places, KNOWN, NOW)) == ["slow"]
+    unreserved = job(runs=RUN, latest_start=hurried.latest_start, wants_reservation=False)
+    assert sites(rank(unreserved, places, KNOWN, NOW, asking=True)) == ["slow"]
+
+
+def test_files_that_come_too_late_come_too_late_in_a_reservation_as_well() -> None:
+    hurried = job(stage_in_seconds=600.0, latest_start=NOW + timedelta(seconds=120))
+    assert sites(rank(hurried, [place("a", reserves=True)], Knowledge(), NOW, asking=True)) == []
+
+
 def test_limits_of_the_moment_and_other_selectors_may_be_given() -> None:
     closed = rank(job(), [IDLE_SLOW], KNOWN, NOW, negatives=[lambda *_: Mismatch("limit", "full")])
     assert [each.reasons for each in closed.rejected] == [("limit: full",)]

@@ -42,9 +42,11 @@ class Elements:
     def __init__(self, **seconds: float) -> None:
         self.seconds = seconds
 
-    def assess(self, starts: Mapping[CeId, datetime], tried: Collection[CeId]) -> tuple[RankedElement, ...]:
+    def assess(
+        self, starts: Mapping[CeId, datetime] | None, tried: Collection[CeId]
+    ) -> tuple[RankedElement, ...]:
         times = {CeId(site, "ce"): each for site, each in self.seconds.items()}
-        times |= {place: (start - NOW).total_seconds() for place, start in starts.items()}
+        times |= {place: (start - NOW).total_seconds() for place, start in (starts or {}).items()}
         there = sorted((each, place) for place, each in times.items() if place not in tried)
         return tuple(
             RankedElement(site=place.site, ce=place.ce, rank=n, seconds=each)
