@@ -152,6 +152,13 @@ class WorkflowExecutor(RemoteExecutor):
         base = with_needs(base, job.threads, job.resources, own_directory=not self._shared)
         return base if self._shared else self._with_files(base, job)
 
+    def additional_general_args(self) -> str:
+        """Return further options of the Snakemake that runs in a job: it tries nothing again, as each try is a job of its own.
+
+        Snakemake has `--retries 0` there, which a rule's own `retries` overrides; it does not override those of preemptible rules.
+        """
+        return "--preemptible-rules --preemptible-retries 0"
+
     def _command(self, job: Any) -> str:
         command = str(self.format_job_exec(job))
         return f"cd {shlex.quote(str(self._work))} && {command}" if self._shared else command
@@ -164,7 +171,9 @@ class WorkflowExecutor(RemoteExecutor):
             self._sources = self._client.upload(present(self.dag.get_sources(), self._work))
         inputs = present([path for path in job.input if not _is_remote(path)], self._work)
         archives = (self._sources, *([self._client.upload(inputs)] if inputs else []))
-        outputs = [path for path in _outputs(job) if not _is_remote(path)]
+        # The job itself removes temporary files that only it reads.
+        gone = set(self.dag.get_unneeded_temp_files(job))
+        outputs = [path for path in _outputs(job) if path not in gone and not _is_remote(path)]
         return replace(base, input_sandbox=archives, output_sandbox=patterns(outputs, self._work))
 
     # --- following ------------------------------------------------------------------------------------------------------

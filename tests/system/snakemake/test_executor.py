@@ -180,6 +180,59 @@ def test_a_failure_names_the_job_and_spares_the_others(workflow: Workflow, clien
     assert "one of wms_sites" in printed
 
 
+GROWING = """
+rule all:
+    input: "grown.txt"
+rule grow:
+    output: "grown.txt"
+    retries: 2
+    resources: mem_mb=lambda wildcards, attempt: 400 * attempt
+    shell: "[ {resources.mem_mb} -ge 800 ] && touch {output}"
+"""
+
+
+def test_a_rule_that_is_tried_again_is_a_new_job_with_its_new_memory(
+    workflow: Workflow, client: Client
+) -> None:
+    (workflow.work / "Snakefile").write_text(GROWING)
+    code, printed = workflow.run()
+    assert code == 0, printed
+    ours = select(group=workflow.group)
+    assert client.counts(ours) == {"Failed": 1, "Done": 1}
+    assert {job.memory_mb for job in client.descriptions(ours)} == {382, 763}
+
+
+GROUPED = """
+rule all:
+    input: "last.txt", "other.txt"
+rule first:
+    output: temp("first.txt"), temp("shared.txt")
+    group: "chain"
+    shell: "echo 1 > {output[0]}; echo 2 > {output[1]}"
+rule last:
+    input: "first.txt"
+    output: "last.txt"
+    group: "chain"
+    shell: "cp {input} {output}"
+rule other:
+    input: "shared.txt"
+    output: "other.txt"
+    shell: "cp {input} {output}"
+"""
+
+
+@pytest.mark.parametrize("files", [(), NOTHING], ids=["shared", "sandbox"])
+def test_temporary_files_of_a_group_are_not_missed(
+    files: tuple[str, ...], workflow: Workflow, client: Client
+) -> None:
+    (workflow.work / "Snakefile").write_text(GROUPED)
+    code, printed = workflow.run(*files)
+    assert code == 0, printed
+    assert (workflow.work / "other.txt").read_text() == "2\n"
+    done = list(client.jobs(select(group=workflow.group)))
+    assert [(job.state, job.reason) for job in done] == [("Done", "DONE")] * 2
+
+
 SLOW = """
 rule all:
     input: "a.txt", "b.txt"
