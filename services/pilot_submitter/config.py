@@ -184,7 +184,14 @@ class ElementSettings(Section, frozen=True, kw_only=True):
     """
 
 
-class SlurmSettings(ElementSettings, frozen=True, kw_only=True):
+class BatchSystemSettings(ElementSettings, frozen=True, kw_only=True):
+    """A computing element whose batch system is reached by command-line tools on this machine."""
+
+    tools: Line = ""
+    """The directory of the batch system's tools, which goes before the PATH; empty: they are on the PATH."""
+
+
+class SlurmSettings(BatchSystemSettings, frozen=True, kw_only=True):
     """A computing element that is a partition of a Slurm cluster whose tools are on this machine."""
 
     directory: Line
@@ -219,7 +226,7 @@ class ArcSettings(ElementSettings, frozen=True, kw_only=True):
     """
 
 
-class HTCondorSettings(ElementSettings, frozen=True, kw_only=True):
+class HTCondorSettings(BatchSystemSettings, frozen=True, kw_only=True):
     """A computing element that is an HTCondor pool, reached by its tools on this machine."""
 
     directory: Line
@@ -232,7 +239,7 @@ class HTCondorSettings(ElementSettings, frozen=True, kw_only=True):
     """An expression that machines must satisfy (`requirements`); empty: none."""
 
 
-class PbsSettings(ElementSettings, frozen=True, kw_only=True):
+class PbsSettings(BatchSystemSettings, frozen=True, kw_only=True):
     """A computing element that is a queue of a PBS server whose tools are on this machine."""
 
     directory: Line
@@ -249,7 +256,7 @@ class PbsSettings(ElementSettings, frozen=True, kw_only=True):
     """Properties of the node (`bigmem:ib`), or resources of the chunk (`bigmem=true`), that pilots request; empty: none."""
 
 
-class LsfSettings(ElementSettings, frozen=True, kw_only=True):
+class LsfSettings(BatchSystemSettings, frozen=True, kw_only=True):
     """A computing element that is a queue of an LSF cluster whose tools are on this machine."""
 
     directory: Line

@@ -1,5 +1,6 @@
 """Makes the endpoints of computing elements from the configuration: one dispatcher for this machine, and one for each other element."""
 
+import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -8,6 +9,7 @@ from urllib.parse import unquote, urlsplit
 from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints, EndpointSettings
 from services.pilot_submitter.config import (
     ArcSettings,
+    BatchSystemSettings,
     Config,
     ElementSettings,
     HTCondorSettings,
@@ -181,13 +183,15 @@ def _slurm(settings: SlurmSettings, environment: Mapping[str, str]) -> SlurmDisp
     cluster = Cluster(settings.configuration, settings.partition, settings.account)
     place = Path(settings.directory)
     agent = _shared_agent(settings.agent, settings, place)
-    return SlurmDispatcher(cluster, place, agent, _for_tools(environment))
+    return SlurmDispatcher(cluster, place, agent, _for_tools(settings, environment))
 
 
 def _htcondor(settings: HTCondorSettings, environment: Mapping[str, str]) -> HTCondorDispatcher:
     pool = CondorPool(settings.pool, settings.schedd)
     agent, carried = _carried_agent(settings)
-    return HTCondorDispatcher(pool, Path(settings.directory), agent, _for_tools(environment), carried)
+    return HTCondorDispatcher(
+        pool, Path(settings.directory), agent, _for_tools(settings, environment), carried
+    )
 
 
 def _pbs(settings: PbsSettings, environment: Mapping[str, str]) -> PbsDispatcher:
@@ -196,18 +200,22 @@ def _pbs(settings: PbsSettings, environment: Mapping[str, str]) -> PbsDispatcher
     )
     place = Path(settings.directory)
     agent = _shared_agent(settings.agent, settings, place)
-    return PbsDispatcher(server, place, agent, _for_tools(environment))
+    return PbsDispatcher(server, place, agent, _for_tools(settings, environment))
 
 
 def _lsf(settings: LsfSettings, environment: Mapping[str, str]) -> LsfDispatcher:
     cluster = LsfCluster(settings.configuration, settings.queue, settings.project)
     place = Path(settings.directory)
     agent = _shared_agent(settings.agent, settings, place)
-    return LsfDispatcher(cluster, place, agent, _for_tools(environment))
+    return LsfDispatcher(cluster, place, agent, _for_tools(settings, environment))
 
 
-def _for_tools(environment: Mapping[str, str]) -> dict[str, str]:
-    return {name: environment[name] for name in PASSED_TO_TOOLS if name in environment}
+def _for_tools(settings: BatchSystemSettings, environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of an element's tools. Their directory goes before the PATH, since some tools start others."""
+    passed = {name: environment[name] for name in PASSED_TO_TOOLS if name in environment}
+    if not settings.tools:
+        return passed
+    return {**passed, "PATH": f"{settings.tools}:{environment.get('PATH', os.defpath)}"}
 
 
 def _arc(settings: ArcSettings) -> ArcDispatcher:
