@@ -243,6 +243,7 @@ def _line(row: asyncpg.Record, health: ElementHealth, losses: PilotLosses, ad_by
         jobs_there=_jobs_there(row, said) if element else None,
         entry_point=row["entry_point"],
         monitoring_database=row["monitoring_database"],
+        stations=tuple(row["stations"]),
         state=health.state,
         until=health.until,
         reason=health.reason,

@@ -151,12 +151,13 @@ def _show(found: "SiteDetail", common: CommonOptions) -> int:
     show_table(SITES, site_rows(found.elements), empty="no computing element advertises itself")
     _table("jobs there, as its source counts them and as we do", JOBS_THERE, jobs_there_rows(found.elements))
     for each in found.elements:
-        for what, url in (
+        for what, said in (
             ("entry point", each.entry_point),
             ("monitoring database", each.monitoring_database),
+            ("stations", ", ".join(each.stations)),
         ):
-            if url:
-                show(f"{each.ce}: {what} {url}")
+            if said:
+                show(f"{each.ce}: {what} {said}")
     for each in found.elements:
         show(f"{each.ce}: isolation of payloads: {_isolation(each)}")
         if each.reason:

@@ -62,7 +62,9 @@ select a.site, a.ce, a.element::text as element, a.advertised_at, a.expires_at, 
        coalesce(min(c.idle), 0) as idle, coalesce(min(c.unseen), 0) as unseen,
        array_remove(array_agg(distinct p.isolation order by p.isolation), '') as isolation,
        left(coalesce(a.attributes ->> 'GlobusResourceContactString', ''), 4096) as entry_point,
-       left(coalesce(a.attributes ->> 'MonitoringDatabaseURL', ''), 4096) as monitoring_database
+       left(coalesce(a.attributes ->> 'MonitoringDatabaseURL', ''), 4096) as monitoring_database,
+       array(select left(name, 255) from jsonb_array_elements_text(case jsonb_typeof(a.attributes -> 'StationNames')
+             when 'array' then a.attributes -> 'StationNames' else '[]' end) as s(name) limit 100) as stations
 from (
     select site, ce, element, advertised_at, expires_at, attributes from ad
     where withdrawn_at is null and expires_at > now() - interval '1 d' and ($3 = '' or site = $3) and ($4 = '' or ce = $4)

@@ -109,3 +109,13 @@ async def test_an_operator_lets_an_element_be_forgotten(database: str) -> None:
             ("oz", "forget site", "Z/ce2", "junk"),
         ]
         assert (await audit(database)).ok
+
+
+async def test_the_stations_of_an_element_are_told(place: Place) -> None:
+    for names, told in (('["cab", "clued0"]', ("cab", "clued0")), ('"cab"', ()), ("null", ())):
+        await place.world.sql(
+            "update ad set attributes = jsonb_build_object('StationNames', $1::text::jsonb) where ce = 'good'",
+            names,
+        )
+        detail = await place.world.ask(user(), ShowSite(query_id="q", site="A", ce="good"))
+        assert [each.stations for each in detail.elements] == [told]

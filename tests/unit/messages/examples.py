@@ -150,6 +150,18 @@ ISOLATED_LINE = replies.SiteLine(
     running_jobs=0,
     isolation=("account",),
 )
+SAM_LINE = replies.SiteLine(
+    site="glasgow",
+    ce="ce01",
+    dispatcher="local",
+    advertised_at=AT,
+    expires_at=LATER,
+    fresh=True,
+    ad={},
+    pilots=1,
+    running_jobs=0,
+    stations=("cab", "clued0"),
+)
 
 FULL_LINE = replies.SiteLine(
     site="glasgow",
@@ -1030,6 +1042,8 @@ GROWN: dict[str, msgspec.Struct] = {
     ),
     "jobs-moved.group": events.JobsMoved(events=(moved_in_group,)),
     "sites.isolation": replies.Sites(**ASKED, sites=(ISOLATED_LINE,)),
+    "sites.stations": replies.Sites(**ASKED, sites=(SAM_LINE,)),
+    "site-detail.stations": replies.SiteDetail(**ASKED, elements=(SAM_LINE,)),
     "site-detail.isolation": replies.SiteDetail(**ASKED, elements=(ISOLATED_LINE,)),
     "job-ranking.hosts": msgspec.structs.replace(
         FULL["job-ranking"],

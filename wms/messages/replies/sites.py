@@ -72,6 +72,8 @@ class SiteLine(msgspec.Struct, frozen=True, kw_only=True):
     entry_point: LongText = ""
     """The address at which the grid submits to the computing element: a GRAM contact or another URL. Empty if unknown."""
     monitoring_database: LongText = ""
+    stations: Annotated[tuple[StoredName, ...], msgspec.Meta(max_length=100)] = ()
+    """The SAM stations of the computing element, by which jobs may choose it."""
     state: Word = "healthy"
     """The computing element's health, one of `wms.provisioning.health.STATES`. If its site is avoided as a whole, the site's."""
     until: datetime | None = None
