@@ -9,6 +9,7 @@ from services.job_manager import (
     audit_trail,
     dead_letter_orders,
     pilot_orders,
+    repeated_orders,
     reservation_orders,
     revocation_orders,
     site_orders,
@@ -17,9 +18,8 @@ from services.job_manager.maintenance.canaries import Canaries
 from services.job_manager.refusals import refuse
 from wms.auth.policy import allowed
 from wms.auth.principal import Principal
-from wms.db import limit, share, submission
+from wms.db import limit, share
 from wms.db.database import Transaction
-from wms.db.submission import ExecutedCommand
 from wms.errors import Rejected
 from wms.matching.limits import LimitKey, LimitRule, compared
 from wms.matching.shares import GroupShare, VoGroup
@@ -64,22 +64,16 @@ class AdminOrders:
         `rule` is the order. If its command id was used before for the same order, only the answer is sent again. A refused order changes
         nothing; the answer says why.
         """
-        owner = principal.owner
-        before = (await submission.taken(tx, owner, [rule.command_id])).get(rule.command_id)
-        digest = msgspec.json.encode(rule)
-        if before is not None and before.digest != digest:
-            fault = Rejected("ID_REUSED", f"the id {rule.command_id} was used before", "choose another id")
-            await _refuse(tx, principal, rule, fault)
-            return
         try:
+            before = await repeated_orders.earlier(tx, principal, rule)
             ruled = _decoded(before.answer) if before else await self._rule(tx, principal, rule)
         except Rejected as fault:
-            await _refuse(tx, principal, rule, fault)
+            await audit_trail.refused(tx, principal, rule, fault)
+            refuse(tx, principal.owner, rule.command_id, rule.client, fault)
             return
         if before is None:
             await audit_trail.carried_out(tx, principal, rule, ruled.said)
-            taken = ExecutedCommand(rule.command_id, digest, msgspec.json.encode(ruled).decode())
-            await submission.take(tx, owner, [taken])
+            await repeated_orders.remember(tx, principal, rule, ruled)
         answer = replies.Ruled(
             command_id=rule.command_id,
             client=rule.client,
@@ -87,7 +81,7 @@ class AdminOrders:
             repeated=before is not None,
             jobs=ruled.jobs,
         )
-        tx.send(*replies.address(owner, rule.client), answer)
+        tx.send(*replies.address(principal.owner, rule.client), answer)
 
     async def _rule(self, tx: Transaction, principal: Principal, rule: Rule) -> OrderResult:
         if isinstance(rule, SkipMessage):
@@ -96,11 +90,6 @@ class AdminOrders:
             return OrderResult(*await site_orders.carry_out(tx, principal, rule, self._canaries))
         carry_out: Callable[[Transaction, Principal, Any], Awaitable[Said]] = _RULES[type(rule)]
         return OrderResult(await carry_out(tx, principal, rule))
-
-
-async def _refuse(tx: Transaction, principal: Principal, rule: Rule, fault: Rejected) -> None:
-    await audit_trail.refused(tx, principal, rule, fault)
-    refuse(tx, principal.owner, rule.command_id, rule.client, fault)
 
 
 def _decoded(answer: str) -> OrderResult:

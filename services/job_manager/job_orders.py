@@ -6,7 +6,7 @@ from functools import partial
 
 import msgspec
 
-from services.job_manager import audit_trail
+from services.job_manager import audit_trail, repeated_orders
 from services.job_manager.dependants import Dependants
 from services.job_manager.edit_orders import EditOrder, Moving
 from services.job_manager.job_batch import JobBatch
@@ -14,7 +14,7 @@ from services.job_manager.refusals import refuse
 from services.job_manager.submission import sandbox_claims
 from wms.auth.policy import Scope, scope
 from wms.auth.principal import Principal
-from wms.db import block, selection, stop_order, submission
+from wms.db import block, selection, stop_order
 from wms.db.database import Transaction
 from wms.db.job_search import PageRequest
 from wms.db.submission import ExecutedCommand
@@ -75,22 +75,22 @@ async def carry_out(
 
     An order whose command id was used before only gets its answer again. `segments` are the CPU segments of task queues.
     """
-    before = await submission.taken(tx, principal.owner, [control.command_id])
-    if control.command_id in before:
-        answer = msgspec.json.decode(before[control.command_id].answer, type=replies.Controlled)
-        answer = msgspec.structs.replace(answer, client=control.client, repeated=True)
-    else:
-        try:
-            answer = await _carry_out(tx, principal, control, segments)
-        except Rejected as fault:
-            await audit_trail.refused(tx, principal, control, fault)
-            refuse(tx, principal.owner, control.command_id, control.client, fault)
-            return
+    try:
+        before = await repeated_orders.earlier(tx, principal, control)
+        answer = _again(before, control) if before else await _carry_out(tx, principal, control, segments)
+    except Rejected as fault:
+        await audit_trail.refused(tx, principal, control, fault)
+        refuse(tx, principal.owner, control.command_id, control.client, fault)
+        return
+    if before is None:
         await audit_trail.carried_out(tx, principal, control, audit_trail.in_words(answer))
-        digest = msgspec.json.encode(control.selector)
-        taken = ExecutedCommand(control.command_id, digest, msgspec.json.encode(answer).decode())
-        await submission.take(tx, principal.owner, [taken])
+        await repeated_orders.remember(tx, principal, control, answer)
     tx.send(*replies.address(principal.owner, control.client), answer)
+
+
+def _again(before: ExecutedCommand, control: Control) -> replies.Controlled:
+    answer = msgspec.json.decode(before.answer, type=replies.Controlled)
+    return msgspec.structs.replace(answer, client=control.client, repeated=True)
 
 
 async def kill(tx: Transaction, ids: Sequence[JobId], reason: str) -> None:
