@@ -168,25 +168,12 @@ def _show_all(
 
 
 def _show_csv(jobs: "Sequence[JobLine]") -> None:
-    import csv
-    import io
-
+    from wms.cli.csv_table import show_csv
     from wms.client.result_table import result_row
 
     rows = [result_row(job) for job in jobs]
     columns = list(dict.fromkeys(name for row in rows for name in row))
-    written = io.StringIO()
-    table = csv.DictWriter(written, columns, lineterminator="\n")
-    table.writeheader()
-    for row in rows:
-        table.writerow({name: _in_csv(value) for name, value in row.items()})
-    show(written.getvalue().removesuffix("\n"))
-
-
-def _in_csv(value: object) -> object:
-    from datetime import datetime
-
-    return value.isoformat() if isinstance(value, datetime) else value
+    show_csv(columns, ([row.get(name) for name in columns] for row in rows))
 
 
 def _last(line: "JobLine | SweepLine") -> int:

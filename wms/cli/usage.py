@@ -100,20 +100,9 @@ def record(names: Sequence[str], line: "UsageLine") -> dict[str, object]:
 
 def print_csv(names: Sequence[str], lines: Iterable["UsageLine"]) -> None:
     """Print lines of usage as comma-separated values under a line of headings. `names` are the properties they are summed up by."""
-    import csv
-    import sys
+    from wms.cli.csv_table import show_csv
 
-    written = csv.writer(sys.stdout, lineterminator="\n")
-    written.writerow([*names, *FIELDS])
-    for each in lines:
-        written.writerow(
-            [*map(plain, each.key), *("" if (v := getattr(each, name)) is None else v for name in FIELDS)]
-        )
-
-
-def plain(text: str) -> str:
-    """Return a name with `'` in front if a spreadsheet would take it for a formula. Users choose their names, so one may be an attack."""
-    return f"'{text}" if text[:1] in {"=", "+", "-", "@", "\t", "\r"} else text
+    show_csv([*names, *FIELDS], ((*each.key, *(getattr(each, name) for name in FIELDS)) for each in lines))
 
 
 def row(line: "UsageLine") -> tuple[object, ...]:
