@@ -282,7 +282,8 @@ def _unpack_members(tar: tarfile.TarFile, dest: Path, limits: ArchiveLimits, all
     total = 0
     files = set[str]()
     for count, member in enumerate(tar, 1):
-        tar.members = []  # type: ignore[attr-defined] # kept by tarfile for who wants to go back
+        # Kept by tarfile for who wants to go back, and of headers for all members for who wants to read them.
+        tar.members, tar.pax_headers = [], {}  # type: ignore[attr-defined]
         if count > limits.members:
             raise _too_many(member.name, limits)
         _check_member(member, dest, limits)

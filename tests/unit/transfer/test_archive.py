@@ -6,6 +6,7 @@ import io
 import os
 import tarfile
 import tempfile
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -191,6 +192,33 @@ def test_what_follows_the_last_member_is_bounded_too(tmp_path: Path) -> None:
     bomb = gzip.compress(bytes(50 * 1024 * 1024))
     with pytest.raises(Rejected, match="holds more than 1000 bytes"):
         unpack(bomb, tmp_path, ArchiveLimits(total_bytes=1000, members=10))
+
+
+def for_all_members(n: int, size: int) -> bytes:
+    """Return a header for all members that follow (pax, global), with a long value under a name of its own."""
+    header = tarfile.TarInfo("global")
+    record = f" k{n:07}={'a' * size}\n".encode()
+    record = f"{len(record) + 5}".encode() + record
+    header.type, header.size = tarfile.XGLTYPE, len(record)
+    return header.tobuf(tarfile.USTAR_FORMAT) + record + bytes(-len(record) % tarfile.BLOCKSIZE)
+
+
+def test_headers_for_all_members_take_no_memory_for_long(tmp_path: Path) -> None:
+    headers, size, each = 1_000, 50_000, 20
+    parts = [
+        for_all_members(n, size) + (info(f"d{n}", tarfile.DIRTYPE).tobuf() if n % each == 1 else b"")
+        for n in range(headers, 0, -1)
+    ]
+    archive = gzip.compress(b"".join([*parts, bytes(2 * tarfile.BLOCKSIZE)]))
+    assert len(archive) < 1_000_000 < headers * size
+    tracemalloc.start()
+    try:
+        assert unpack(archive, tmp_path) == 0
+        taken = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert sum(1 for _ in tmp_path.iterdir()) == headers // each
+    assert taken < headers * size / 5
 
 
 def test_zeros_come_out_again_however_well_they_pack(tmp_path: Path) -> None:
