@@ -28,6 +28,8 @@ def peeking(what: Peek | Peeked) -> tuple[str | int, ...]:
         what.query_id,
         what.client,
         what.asker,
+        # Earlier versions sign no word on it.
+        *(("raw",) if what.raw else ()),
     )
 
 

@@ -14,13 +14,14 @@ from wms.messages.site_inbox import Peek
 from wms.output_text import decoded
 
 
-async def test_a_peek_goes_to_the_pilot_and_its_answer_to_who_asked(the_world: World) -> None:
+@pytest.mark.parametrize("raw", [False, True])
+async def test_a_peek_goes_to_the_pilot_and_its_answer_to_who_asked(the_world: World, *, raw: bool) -> None:
     (held,) = await the_world.running()
     async with the_world.db.transaction() as tx:
         from wms.bus.consumer import Delivery
 
         await the_world._queries.handle(
-            tx, [Delivery(user(), PeekJob(query_id="q", client="c", job_id=held[0]))]
+            tx, [Delivery(user(), PeekJob(query_id="q", client="c", job_id=held[0], raw=raw))]
         )
     (peek,) = [each for each in the_world.told() if isinstance(each, Peek)]
     assert (peek.job_id, peek.epoch, peek.pilot_id) == (*held, "p-1")
@@ -33,6 +34,7 @@ async def test_a_peek_goes_to_the_pilot_and_its_answer_to_who_asked(the_world: W
         epoch=held[1],
         text=f"{held[1]}",
         ticket=peek.ticket,
+        raw=peek.raw,
         **said,  # type: ignore[arg-type]
     )
     # A pilot with a lease has no right to anybody's inbox: only what was asked of it goes to who asked.
@@ -42,6 +44,7 @@ async def test_a_peek_goes_to_the_pilot_and_its_answer_to_who_asked(the_world: W
         {"client": "d"},
         {"ticket": ""},
         {"ticket": "é"},
+        {"raw": not raw},
     ]
     forged = [msgspec.structs.replace(answer, **each) for each in changes]
     for peeked in (*forged, answer):
