@@ -1,6 +1,6 @@
 """The jobs that one transaction changes: locked together, changed in memory, and stored together."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 
 import msgspec
@@ -43,6 +43,13 @@ class JobBatch:
         `lease_seconds` is the length of leases that the batch accepts or renews.
         """
         return cls(await job.lock(tx, job_ids), await tx.now(), lease_seconds)
+
+    @classmethod
+    async def open_held(
+        cls, tx: Transaction, job_ids: Iterable[JobId], pilot_ids: Collection[PilotId], lease_seconds: float
+    ) -> "JobBatch":
+        """Do as `open` with those jobs alone that these pilots hold. So no pilot locks what it names of others."""
+        return cls(await job.lock_held(tx, job_ids, pilot_ids), await tx.now(), lease_seconds)
 
     def job(self, job_id: JobId) -> Job | None:
         """Return one job of the batch with its changes so far, or None if the batch does not have it."""

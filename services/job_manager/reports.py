@@ -66,7 +66,8 @@ class Reports:
         going = [report.pilot_id for _, report in reports if report.state == "ended"]
         left_behind = await attempt.of_pilots(tx, going) if going else []
         named = {job_id for _, report in reports for job_id in _named(report)}
-        job_batch = await JobBatch.open(tx, named | set(left_behind), self._terms.lease_seconds)
+        pilots = {report.pilot_id for _, report in reports}
+        job_batch = await JobBatch.open_held(tx, named | set(left_behind), pilots, self._terms.lease_seconds)
         unfit = _unfit(job_batch, (report for _, report in reports))
         recorded = await attempt.recorded(tx, list(_unheld(job_batch, (report for _, report in reports))))
         before = frozenset(recorded)
@@ -91,7 +92,7 @@ class Reports:
         if self._orders is None or not self._orders.is_ticket(peeked.ticket, *peeking(peeked)):
             log.warning("output refused: nobody asked for it", pilot=peeked.pilot_id, job=peeked.job_id)
             return
-        job_batch = await JobBatch.open(tx, [peeked.job_id], 0.0)
+        job_batch = await JobBatch.open_held(tx, [peeked.job_id], [peeked.pilot_id], 0.0)
         if job_batch.held(peeked.attempt_id, peeked.pilot_id) is None:
             return
         output = job_output(peeked, peeked.text, peeked.offset, peeked.size, end=peeked.end, live=True)

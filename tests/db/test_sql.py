@@ -78,6 +78,7 @@ def test_a_withdrawn_offer_counts_as_no_attempt() -> None:
 
 HOT = {
     ("job", "lock"): "job_pkey",
+    ("job", "lock_held"): "job_pkey",
     ("job", "move"): "job_pkey",
     ("claim", "claim"): "job_pkey",
     ("job", "leases"): "lease_pkey",

@@ -13,7 +13,7 @@ from wms.db import brokering, task_queue
 from wms.db.columns import sparse
 from wms.db.database import Transaction
 from wms.db.sql import load
-from wms.ids import Identity, JobId, TaskQueueId
+from wms.ids import Identity, JobId, PilotId, TaskQueueId
 from wms.job.job import Job, Step, Steps, Stop, StopOrder, to_broker
 from wms.job.reasons import Code
 from wms.job.state import AT_A_PILOT, Event, State
@@ -99,13 +99,20 @@ async def lock(tx: Transaction, job_ids: Iterable[JobId]) -> dict[JobId, Job]:
     return await _facts(tx, SQL["lock"], sorted(set(job_ids)))
 
 
+async def lock_held(
+    tx: Transaction, job_ids: Iterable[JobId], pilot_ids: Collection[PilotId]
+) -> dict[JobId, Job]:
+    """Do as `lock`, but lock and return those jobs alone that one of these pilots holds."""
+    return await _facts(tx, SQL["lock_held"], sorted(set(job_ids)), list(pilot_ids))
+
+
 async def read(tx: Transaction, job_ids: Iterable[JobId]) -> dict[JobId, Job]:
     """Return these jobs by id, without locking them. Unknown ids are absent. Decisions need `lock` instead."""
     return await _facts(tx, SQL["read"], sorted(set(job_ids)))
 
 
-async def _facts(tx: Transaction, query: str, ids: list[JobId]) -> dict[JobId, Job]:
-    rows = await tx.fetch(query, ids)
+async def _facts(tx: Transaction, query: str, ids: list[JobId], *more: object) -> dict[JobId, Job]:
+    rows = await tx.fetch(query, ids, *more)
     leases = {row[0]: _lease(row) for row in await tx.fetch(SQL["leases"], ids)}
     stopped = [row["job_id"] for row in rows if row["stop_requested"]]
     orders = await _stop_orders(tx, stopped) if stopped else {}

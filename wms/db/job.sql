@@ -8,6 +8,13 @@ select job_id, state, epoch, event_seq, attempts, max_attempts, unstarted, stop_
        owner, owner_group, vo, site, pilot_id, brokered
 from job where job_id = any ($1::bigint[]) order by job_id for update;
 
+-- name: lock_held
+-- The same of those jobs alone that these pilots hold. What pilots say of others' jobs locks nothing.
+select job_id, state, epoch, event_seq, attempts, max_attempts, unstarted, stop_requested, tq_id, user_priority,
+       owner, owner_group, vo, site, pilot_id, brokered
+from job j where job_id = any ($1::bigint[])
+    and exists (select from lease l where l.job_id = j.job_id and l.pilot_id = any ($2::text[])) order by job_id for update of j;
+
 -- name: read
 -- The same without locks, for who only looks.
 select job_id, state, epoch, event_seq, attempts, max_attempts, unstarted, stop_requested, tq_id, user_priority,

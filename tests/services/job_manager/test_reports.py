@@ -1,11 +1,13 @@
 """What agents report takes effect once, under a lease that is theirs, or not at all."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from tests.services.world import World, pilot, result, user
 from wms.audit import audit
+from wms.db import job
 from wms.ids import AttemptId, Epoch, JobId
 from wms.job.job import HANDOUT_LIMIT
 from wms.job.reasons import HOLDING, Code
@@ -310,6 +312,18 @@ async def test_what_was_granted_and_not_begun_is_given_back_and_costs_no_attempt
     await the_world.report(decline=(held,))
     assert await the_world.state(job_id) == "Waiting"
     assert (await the_world.job(job_id))["attempts"] == 0
+
+
+async def test_what_a_pilot_says_of_others_jobs_neither_waits_for_them_nor_locks_them(
+    the_world: World,
+) -> None:
+    (held,) = await the_world.running()
+    stranger = pilot("p-2")
+    async with the_world.db.transaction() as tx, asyncio.timeout(20):
+        await job.lock(tx, [held.job_id])
+        answer = await the_world.report(stranger, renew=(held,), finish=(result(held),), decline=(held,))
+    assert answer.lost == (held,)
+    assert await the_world.state(held[0]) == "Running"
 
 
 async def test_another_pilots_lease_is_not_its_own_to_report_on(the_world: World) -> None:
