@@ -6,6 +6,8 @@ One matcher receives an ad and stores it; all matchers read the stored ads.
 import asyncio
 from collections.abc import Iterable
 from datetime import datetime
+from operator import attrgetter
+from typing import NamedTuple
 
 import msgspec
 import structlog
@@ -37,6 +39,18 @@ class ValidAd(msgspec.Struct, frozen=True, gc=False):
     allowed: int | None
 
 
+class HeardAd(NamedTuple):
+    """A valid ad with the message that it came in."""
+
+    delivery: Delivery[Ad]
+    valid: ValidAd
+
+    @property
+    def age(self) -> float:
+        """When the ad was made, in seconds since 1970."""
+        return self.valid.ad.advertised_at.timestamp()
+
+
 async def handle(tx: Transaction, batch: list[Delivery[AdvertiserMessage]]) -> None:
     """Store the ads and the heartbeats of advertisers in a batch of messages."""
     states: dict[str, AdvertiserState] = {}
@@ -57,7 +71,7 @@ async def _handle_ads(tx: Transaction, batch: list[Delivery[Ad]]) -> None:
 
     The counters of jobs matched since an element's last ad are reset. What is refused is answered to its sender with the reason, and logged.
     """
-    heard: list[ValidAd] = []
+    heard: list[HeardAd] = []
     counted: dict[CeId, AdAllowance] = {}
     gone: set[CeId] = set()
     now = await tx.now()
@@ -68,7 +82,7 @@ async def _handle_ads(tx: Transaction, batch: list[Delivery[Ad]]) -> None:
             _refuse(tx, delivery, refusal)
             continue
         if isinstance(valid, ValidAd):
-            heard.append(valid)
+            heard.append(HeardAd(delivery, valid))
             continue
         counted |= (stored := await _store(tx, heard))
         heard = []
@@ -130,12 +144,23 @@ def read(said: Advertise) -> ValidAd:
     return ValidAd(said, allowance(said.element, said.attributes))
 
 
-async def _store(tx: Transaction, heard: Iterable[ValidAd]) -> dict[CeId, AdAllowance]:
+async def _store(tx: Transaction, heard: Iterable[HeardAd]) -> dict[CeId, AdAllowance]:
     """Store ads. For each element whose newest ad is among them, return how many jobs may be matched until the next one."""
     # The last one of each element is its newest, as in the database.
-    newest = {each.ad.element.ce_id: each for each in sorted(heard, key=_age)}
-    told = await ad.store(tx, [each.ad for each in newest.values()])
-    return {place: _allowed(newest[place]) for place in told}
+    newest = {each.valid.ad.element.ce_id: each for each in sorted(heard, key=attrgetter("age"))}
+    for place in await ad.beyond(tx, [each.valid.ad for each in newest.values()]):
+        _refuse(tx, newest.pop(place).delivery, _beyond(place.site))
+    told = await ad.store(tx, [each.valid.ad for each in newest.values()])
+    return {place: _allowed(newest[place].valid) for place in told}
+
+
+def _beyond(site: str) -> Rejected:
+    return Rejected(
+        "TOO_MANY_ELEMENTS",
+        f"the site {site!r} may have {ad.SITE_ELEMENTS:,} elements, also of the last {ad.KNOWN_DAYS} days,"
+        f" and {ad.SITE_BYTES // 2**20} MiB of ads",
+        "advertise fewer or shorter ones, or have an operator forget old ones: `wms site forget`",
+    )
 
 
 def _allowed(heard: ValidAd) -> AdAllowance:
@@ -147,10 +172,6 @@ def _allowed(heard: ValidAd) -> AdAllowance:
         current=element.current_jobs,
         sees_jobs=element.dispatcher == "local",
     )
-
-
-def _age(heard: ValidAd) -> float:
-    return heard.ad.advertised_at.timestamp()
 
 
 class AdSync:

@@ -121,3 +121,38 @@ async def test_elements_show_how_long_pilots_live_and_what_is_forwarded(tx: Tran
     assert found["other"].max_cpu_time == 10**6
     assert forwards_of(found["ce"].pilot_resource(vo="v")) == ("disks",)
     await ad.set_pilot_lifetimes(tx, {})
+
+
+async def told_beyond(tx: Transaction, *ads: Advertise) -> list[str]:
+    """Return the elements of these ads that their sites have no room for, and store the others."""
+    beyond = await ad.beyond(tx, ads)
+    await ad.store(tx, [each for each in ads if each.element.ce_id not in beyond])
+    return sorted(place.ce for place in beyond)
+
+
+async def test_a_site_has_no_more_elements_than_it_may(
+    tx: Transaction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ad, "SITE_ELEMENTS", 3)
+    assert await told_beyond(tx, *(advertise(ce=ce) for ce in "dab")) == []
+    await tx.execute("update ad set expires_at = now() - interval '1 day'")
+    assert await told_beyond(tx, *(advertise(1, ce=ce) for ce in "bce")) == ["c", "e"], "expired ones count"
+    assert await told_beyond(tx, advertise(2, ce="d", slots=9)) == [], "one that is there may change"
+    elsewhere = ComputingElement(site="B", ce="c", slots=1, max_cpu_time=60)
+    assert await told_beyond(tx, Advertise(element=elsewhere, advertised_at=THEN)) == []
+    await ad.forget(tx, "A", "a")
+    assert await told_beyond(tx, advertise(3, ce="c")) == []
+    assert await told_beyond(tx) == []
+
+
+async def test_the_ads_of_a_site_are_no_longer_together_than_they_may_be(
+    tx: Transaction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ad, "SITE_BYTES", 10_000)
+    long, longer = {"X": "x" * 3_000}, {"X": "x" * 3_001 + "y" * 1_000}
+    many = [advertise(ce=ce, attributes=long) for ce in "abc"]
+    assert await told_beyond(tx, *many) == ["c"]
+    assert await told_beyond(tx, *many[:2]) == [], "said again"
+    assert await told_beyond(tx, advertise(1, ce="a", attributes=longer, requirements="true" * 900)) == ["a"]
+    assert await told_beyond(tx, advertise(1, ce="a")) == [], "a shorter one has room"
+    assert await told_beyond(tx, advertise(1, ce="c", attributes=long)) == []

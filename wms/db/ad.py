@@ -37,6 +37,11 @@ Until then, jobs that only this element can run are not reported as impossible.
 """
 
 
+SITE_ELEMENTS = 2_000
+"""The most computing elements of one site that are known at a time, those whose ads expired included."""
+SITE_BYTES = 64 * 1024 * 1024
+"""The most bytes, as text, of the ads of one site together. All services that plan or match read them."""
+
 _KNOWN_MOST = 50_000
 _known = BoundedCache[tuple[str, str, datetime], ComputingElement](_KNOWN_MOST)
 """Decoded computing elements, by site, name and when the ad arrived. An ad with the same arrival time is unchanged."""
@@ -50,6 +55,10 @@ class _Row(NamedTuple):
     attributes: str
     expressions: str
     digest: bytes
+
+    def size(self) -> tuple[Any, ...]:
+        texts = (self.element, self.attributes, self.expressions, self.ad.requirements, self.ad.rank)
+        return (self.digest, sum(len(each.encode()) for each in texts))
 
     def said_again(self) -> tuple[Any, ...]:
         return (self.ad.advertised_at, self.ad.lifetime_seconds, self.digest)
@@ -77,6 +86,19 @@ async def store(tx: Transaction, ads: Sequence[Advertise]) -> set[CeId]:
     return renewed | await _write(
         tx, SQL["store"], {place: rows[place] for place in rows.keys() - renewed}, _Row.columns
     )
+
+
+async def beyond(tx: Transaction, ads: Sequence[Advertise]) -> set[CeId]:
+    """Return those elements whose ads their sites have no room for. `ads` has at most one ad for each element.
+
+    An ad without a change, and one that is no larger than before, always has room.
+    """
+    if not ads:
+        return set()
+    rows = {each.element.ce_id: _row(each) for each in ads}
+    values = [(*place, *rows[place].size()) for place in sorted(rows)]
+    found = await tx.fetch(SQL["beyond"], *dense(values), SITE_ELEMENTS, SITE_BYTES)
+    return {CeId(row["site"], row["ce"]) for row in found}
 
 
 async def _write(

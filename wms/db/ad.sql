@@ -8,6 +8,22 @@ where a.site = n.site and a.ce = n.ce and a.digest = n.digest
   and (a.advertised_at < n.advertised_at or a.advertised_at > now() + interval '10 minutes')
 returning a.site, a.ce;
 
+-- name: beyond
+-- Of these ads those for which their sites have no room: new elements beyond $5 of a site, and ads that grow beyond $6 bytes of all of it.
+with given as (
+    select g.site, g.ce, (a.ce is null)::integer as more, g.bytes - coalesce(a.bytes, 0) as growth
+    from unnest($1::text[], $2::text[], $3::bytea[], $4::bigint[]) as g(site, ce, digest, bytes)
+    left join ad a using (site, ce) where a.digest is distinct from g.digest
+), grown as (
+    select site, ce, more, growth, sum(more) over w as elements, sum(growth) over w as bytes
+    from given window w as (partition by site order by ce)
+), held as (
+    select site, count(*) as elements, sum(bytes) as bytes from ad where site in (select site from given) group by site
+)
+select g.site, g.ce from grown g left join held h using (site)
+where (g.more > 0 and g.elements + coalesce(h.elements, 0) > $5)
+   or (g.growth > 0 and g.bytes + coalesce(h.bytes, 0) > $6);
+
 -- name: store
 -- Store ads, each unless the element has a newer one. An ad dated in the future, stored before such ads were refused, does not count as
 -- newer.

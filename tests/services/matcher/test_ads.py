@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from services.matcher import ads
@@ -12,6 +13,7 @@ from tests.services.test_two_sided import advertise
 from tests.services.world import World, pilot
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
+from wms.db import ad
 from wms.db.database import Database
 from wms.ids import CeId
 from wms.messages import replies
@@ -45,7 +47,8 @@ SITE = Principal(
 
 
 async def hear(world: World, ahead: timedelta, **offered: Any) -> None:
-    element = ComputingElement(site="A", ce="ce", **({"slots": 1, "max_cpu_time": 60} | offered))
+    usual: dict[str, Any] = {"ce": "ce", "slots": 1, "max_cpu_time": 60}
+    element = ComputingElement(site="A", **usual | offered)
     said = Advertise(element=element, advertised_at=datetime.now(UTC) + ahead)
     async with world.db.transaction() as tx:
         await ads.handle(tx, [Delivery(SITE, said)])
@@ -98,3 +101,16 @@ async def test_an_ad_whose_expressions_cannot_be_read_is_refused(the_world: Worl
     await advertise(the_world, attributes={"Disks": 4}, requirements="other.Owner ==")
     [row] = await the_world.sql("select attributes->'Disks' as disks from ad")
     assert row["disks"] == "3"
+
+
+async def test_an_element_too_many_is_refused_to_its_site_and_the_others_are_stored(
+    the_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ad, "SITE_ELEMENTS", 1)
+    await hear(the_world, timedelta(0), slots=1)
+    await hear(the_world, timedelta(seconds=1), slots=2, ce="more")
+    await hear(the_world, timedelta(seconds=2), slots=3)
+    assert await slots(the_world) == [3]
+    (refused,) = the_world.replies("keeper")
+    assert isinstance(refused, replies.Refused)
+    assert (refused.code, refused.reply_to) == ("TOO_MANY_ELEMENTS", "A/more")
