@@ -29,6 +29,8 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The end of the lease by the database's clock."""
     counted: tuple[int, ...] = ()
     """The ids of the limit counters that count this job as running."""
+    granted_at: datetime | None = None
+    """When the job was offered to the pilot, by the database's clock. None where that was not read."""
 
 
 class LeaseDurations(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -62,6 +62,12 @@ class JobBatch:
             return None
         return found
 
+    def held_seconds(self, found: Job) -> float:
+        """Return how long ago the job was offered to its pilot, in seconds by the database's clock."""
+        assert found.lease is not None
+        assert found.lease.granted_at is not None, "as it was locked"
+        return (self._now - found.lease.granted_at).total_seconds()
+
     def accept(self, found: Job) -> None:
         """Turn the job's offer into a lease, because the pilot accepts it. If it is a lease already, renew it."""
         lease = found.lease

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 import structlog
 
+from services.job_manager.believed_usage import believed
 from services.job_manager.job_batch import PAYLOADS, JobBatch
 from services.job_manager.queries.peek import job_output, peeking, told_from
 from services.job_manager.run_times import RunTimeLearning
@@ -224,6 +225,7 @@ class _Applied:
         if found is None or found.lease is None or found.lease.phase != "accepted":
             self._lost.append(attempt_id)
             return
+        result = believed(result, self._job_batch.held_seconds(found))
         reason = Reason(result.code, result.text)
         steps = ended(found, result.outcome, reason, began=_has_run(result))
         self._job_batch.end(found, _result(result, began=found.has_begun or _has_run(result)), steps)

@@ -125,10 +125,11 @@ async def _stop_orders(tx: Transaction, ids: list[JobId]) -> dict[JobId, StopOrd
 
 
 def _lease(row: asyncpg.Record) -> Lease:
-    job_id, epoch, pilot_id, phase, expires_at, counted = row
+    job_id, epoch, pilot_id, phase, expires_at, counted, granted_at = row
     return Lease(
-        job_id=job_id, epoch=epoch, pilot_id=pilot_id, phase=phase, expires_at=expires_at, counted=counted
-    )
+        job_id=job_id, epoch=epoch, pilot_id=pilot_id, phase=phase, expires_at=expires_at, counted=counted,
+        granted_at=granted_at,
+    )  # fmt: skip
 
 
 def _job(row: asyncpg.Record, lease: Lease | None, stop_order: StopOrder | None) -> Job:

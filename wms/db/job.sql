@@ -23,7 +23,8 @@ from job where job_id = any ($1::bigint[]);
 
 -- name: leases
 -- The leases of locked jobs: a statement of its own, since one that waited for a lock has the leases of before.
-select job_id, epoch, pilot_id, phase, expires_at, coalesce(counted, '{}') as counted from lease where job_id = any ($1::bigint[]);
+select job_id, epoch, pilot_id, phase, expires_at, coalesce(counted, '{}') as counted, granted_at
+from lease where job_id = any ($1::bigint[]);
 
 -- name: move
 -- Move locked jobs to where their steps lead; attempts that nobody says are as many as before.

@@ -12,6 +12,7 @@ async def ended(world: World, seconds: float, outcome: str = "done", code: Code 
     await world.submitted()
     (held,) = await world.match(pilot(), 1)
     await world.report(accept=(held,), start=(held,))
+    await world.wait_hours()
     await world.report(finish=(result(held, outcome, code, slot_seconds=seconds),))
 
 

@@ -42,6 +42,7 @@ async def ended(world: World, seconds: float, *, who: str = "ann", processors: i
     await world.submit({"processors": processors}, who=user(who))
     (held,) = await world.match(slots=processors)
     await world.report(accept=(held,), start=(held,))
+    await world.wait_hours()
     await world.report(finish=(result(held, usage=Usage(wall_seconds=seconds)),))
 
 
@@ -54,10 +55,21 @@ async def test_wall_time_by_processors_is_charged_once(counting: World) -> None:
     await counting.submit({"processors": 4})
     (held,) = await counting.match(slots=4)
     await counting.report(accept=(held,), start=(held,))
+    await counting.wait_hours()
     finish = (result(held, "failed", Code.EXIT_CODE, exit_code=1, usage=Usage(wall_seconds=50.0)),)
     await counting.report(finish=finish)
     await counting.report(finish=finish)
     assert await used(counting) == {ANN: pytest.approx(300.0, rel=1e-3)}
+
+
+async def test_no_pilot_charges_an_owner_more_than_the_time_it_had_the_job(counting: World) -> None:
+    (held,) = await counting.running()
+    lie = result(held, slot_seconds=1e11, usage=Usage(wall_seconds=1e11, cpu_user_seconds=1e11))
+    await counting.report(finish=(lie,))
+    assert 0 < (await used(counting))[ANN] < 60
+    (attempt,) = await counting.attempts(held[0])
+    assert attempt["wall_seconds"] < 60
+    assert all(row["mean"] < 60 for row in await counting.sql("select mean from run_time"))
 
 
 async def test_what_did_not_run_is_not_charged(counting: World) -> None:

@@ -33,6 +33,7 @@ async def ended(world: World) -> None:
     held = await world.match(pilot(), 8)
     assert len(held) == 4
     await world.report(pilot(), accept=tuple(held), start=tuple(held))
+    await world.wait_hours()
     wide = (
         await world.sql(
             "select job_id from job join task_queue using (tq_id) where processors_of(requirements) = 4"
