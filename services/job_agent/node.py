@@ -19,7 +19,7 @@ from wms.runtime.machine import look
 from wms.runtime.pilot_config import PilotConfig
 from wms.site import Told, Value
 
-GPU_MEMORY, GPU_CAPABILITY = "GPUMemory", "GPUCapability"
+GPU_MEMORY, GPU_CAPABILITY, GPU_CUDA = "GPUMemory", "GPUCapability", "GPUCudaVersion"
 _QUERY = ("--query-gpu=index,uuid,memory.total,compute_cap", "--format=csv,noheader,nounits")
 LIST_SECONDS = 20.0
 LISTED_LIMIT = 1_000
@@ -63,7 +63,7 @@ def measure(config: PilotConfig, isolation: str, limits: str, containers: str = 
         "GlueHostArchitectureSMPSize": os.cpu_count() or 1,
         "GlueHostArchitecturePlatformType": platform.machine(),
         GPUS: len(gpu_names()),
-        **(gpu_facts(gpu_names(), _nvidia_smi(*_QUERY)) if gpu_names() else {}),
+        **(_of_gpus(gpu_names()) if gpu_names() else {}),
         ISOLATION: isolation,
         LIMITS: limits,
         **({CONTAINERS: containers} if containers else {}),
@@ -119,6 +119,19 @@ def gpus_listed(text: str) -> tuple[str, ...]:
         gpu for gpu, following in pairwise(found) if gpu.startswith("GPU-") and following.startswith("MIG-")
     }
     return tuple(each for each in found if each not in divided)
+
+
+def _of_gpus(names: tuple[str, ...]) -> dict[str, Value]:
+    return gpu_facts(names, _nvidia_smi(*_QUERY)) | cuda_version(_nvidia_smi("-q", "-d", "COMPUTE"))
+
+
+def cuda_version(text: str) -> dict[str, Value]:
+    """Return the newest version of CUDA that the node's driver runs, as an attribute of the node; empty if it is not told.
+
+    `text` is what `nvidia-smi -q` printed.
+    """
+    found = re.search(r"^CUDA Version\s*:\s*(\d+\.\d+)\s*$", text, re.MULTILINE)
+    return {GPU_CUDA: float(found[1])} if found else {}
 
 
 def gpu_facts(names: tuple[str, ...], text: str) -> dict[str, Value]:

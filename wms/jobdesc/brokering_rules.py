@@ -79,8 +79,8 @@ IMAGE: Final = rules.word(
     # Not a runtime's other ways to an image, such as `dir:` and `docker-archive:`, which read files with the pilot's rights.
     r"(|docker://|oras://|library://)"
     r"(?!(?:dir|oci|oci-archive|docker-archive|docker-daemon|containers-storage|ostree|sif|tarball|file|shub):)(?!.*:/)"
-    r"[A-Za-z0-9][A-Za-z0-9._:@/+-]*|(/[A-Za-z0-9_+@=-][A-Za-z0-9._+@=-]*)+",
-    "the name of an image, such as docker://host/name:tag, or an absolute path of letters, digits and . _ + @ = -",
+    r"[A-Za-z0-9][A-Za-z0-9._:@/+-]*|(/[A-Za-z0-9_+@=-][A-Za-z0-9._:+@=-]*)+",
+    "the name of an image, such as docker://host/name:tag, or an absolute path of letters, digits and . _ : + @ = -",
 )
 NETWORK: Final = value_rules.one_of("node", "none")
 DISPATCH: Final = value_rules.one_of("", "pilot", "direct")

@@ -127,11 +127,12 @@ def _image(payload: ContainedPayload) -> list[str]:
 
 
 def _local(path: str, kind: ImageKind) -> list[str]:
-    if kind is ImageKind.PACKED:
+    # What follows a colon is an option of Podman's.
+    if kind is ImageKind.PACKED or ":" in path:
         raise Rejected(
             "NO_IMAGE",
             f"podman does not take the image {path}",
-            "name a directory or an archive, or ask for Apptainer",
+            "name a directory or an archive without a colon in its path, or ask for Apptainer",
         )
     return ["--rootfs", path] if kind is ImageKind.DIRECTORY else [f"{kind.value}:{path}"]
 

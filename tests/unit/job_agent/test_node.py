@@ -10,6 +10,7 @@ import pytest
 from services.job_agent.node import (
     LISTED_LIMIT,
     clock_mhz,
+    cuda_version,
     gpu_facts,
     gpus_listed,
     gpus_of,
@@ -154,6 +155,23 @@ def test_a_gpu_that_is_divided_is_no_device_itself(tmp_path: Path) -> None:
 )
 def test_what_every_gpu_has_is_told(names: tuple[str, ...], facts: dict[str, Value]) -> None:
     assert gpu_facts(names, "0, GPU-1a, 40960, 8.0\n1, GPU-2b, 16384, 7.0\n") == facts
+
+
+QUERIED = """
+==============NVSMI LOG==============
+
+Driver Version                            : 535.104.05
+CUDA Version                              : %s
+
+Attached GPUs                             : 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "told"), [(QUERIED % "12.2", {"GPUCudaVersion": 12.2}), (QUERIED % "N/A", {}), ("", {})]
+)
+def test_the_newest_cuda_of_the_driver_is_told(text: str, told: dict[str, Value]) -> None:
+    assert cuda_version(text) == told
 
 
 def test_processors_are_shared_out_if_there_is_one_for_each_slot() -> None:

@@ -4,11 +4,26 @@ What every pilot of ours has (Linux) is true and drops out. Attributes that our 
 """
 
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Final
+
+from msgspec.structs import replace
 
 from wms.classad.expression import Expression
 from wms.classad.folding import fold
-from wms.classad.tree import Binary, Call, Literal, NameScope, Node, Reference, Unary, chain, with_children
+from wms.classad.tree import (
+    Binary,
+    Call,
+    Chain,
+    Literal,
+    NameScope,
+    Node,
+    Reference,
+    Unary,
+    chain,
+    references,
+    with_children,
+)
 from wms.classad.writing import write
 from wms.errors import Rejected
 from wms.jobdesc.languages.condor_job import CondorJob, origin_of
@@ -23,12 +38,21 @@ _ATTRIBUTES: Final[Mapping[str, str]] = {
     "gpus": "GPUNumber",
     "totalgpus": "GPUNumber",
     "detectedgpus": "GPUNumber",
+    "cudadriverversion": "GPUCudaVersion",
+    "gpus_driverversion": "GPUCudaVersion",
     "detectedcpus": "GlueHostArchitectureSMPSize",
     "detectedmemory": "GlueHostMainMemoryRAMSize",
     "glidein_site": "Site",
     "glidein_cms_site": "Site",
 }
 """The attributes of our resources by those of HTCondor's machines that mean the same, in lower case."""
+_LEAST: Final[Mapping[str, str]] = {
+    "cudacapability": "GPUCapability",
+    "gpus_capability": "GPUCapability",
+    "cudaglobalmemorymb": "GPUMemory",
+    "gpus_globalmemorymb": "GPUMemory",
+}
+"""What a node tells of its GPUs is the least that all of them have. So it shows lower bounds alone."""
 _VALUES: Final = {"x86_64": "x86_64", "aarch64": "aarch64", "ppc64le": "ppc64le", "arm64": "aarch64"}
 _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "almalinux": ("AlmaLinux",),
@@ -46,7 +70,11 @@ _CONTAINERS: Final = Call(
     "regexp", (Literal("apptainer|singularity"), Reference(NameScope.OTHER, "WMSContainers"), Literal("i"))
 )
 _OWN: Final = {"requestcpus": "processors", "requestmemory": "memory_mb"}
-_MEASURED: Final[Mapping[str, Node]] = {"opsysmajorver": _MAJOR, "hassingularity": _CONTAINERS}
+_MEASURED: Final[Mapping[str, Node]] = {
+    "opsysmajorver": _MAJOR,
+    "hassingularity": _CONTAINERS,
+    "has_singularity": _CONTAINERS,
+}
 _COMPARISONS: Final = ("==", "!=", "=?=", "=!=", "is", "isnt")
 
 
@@ -69,6 +97,22 @@ def requirements(job: CondorJob, command: Command) -> None:
             job.draft.require(write(found), origin_of(command))
 
 
+def gpu_requirements(job: CondorJob, command: Command) -> None:
+    """Add the requirements on each GPU to the draft. Attributes of a GPU have the names of a machine's without their prefix."""
+    try:
+        found = _of_machine(Expression.parse(command.value).tree)
+    except Rejected as fault:
+        job.draft.problem(origin_of(command), f"is no expression: {fault.message}")
+    else:
+        requirements(job, replace(command, value=write(found)))
+
+
+def _of_machine(node: Node) -> Node:
+    if isinstance(node, Reference):
+        return Reference(NameScope.OTHER, f"GPUs_{node.name}")
+    return with_children(node, _of_machine)
+
+
 def rank(job: CondorJob, command: Command) -> None:
     """Put the rank into the draft, in words of our ads. One that cannot be put so is omitted: any machine will do."""
     try:
@@ -80,13 +124,31 @@ def rank(job: CondorJob, command: Command) -> None:
 
 
 def _ours(node: Node, job: CondorJob) -> Node:
+    if (bound := _at_least(node)) is not None:
+        return bound
     if isinstance(node, Binary) and node.operator in _COMPARISONS:
         for one, other in ((node.left, node.right), (node.right, node.left)):
             if isinstance(one, Reference) and isinstance(other, Literal) and isinstance(other.value, str):
                 return _compared(node, one, other.value, job)
     if isinstance(node, Reference):
         return _reference(node, job)
+    if not isinstance(node, Chain) and (wanted := _of_gpus(node)):
+        raise _ForeignError(f"another bound on {min(wanted)} than a lower one")
     return with_children(node, _with(job))
+
+
+def _of_gpus(node: Node) -> AbstractSet[str]:
+    return _LEAST.keys() & (references(node, NameScope.BARE) | references(node, NameScope.OTHER))
+
+
+def _at_least(node: Node) -> Node | None:
+    """Return a lower bound on the GPUs of a node, in our words; None if the expression is none."""
+    match node:
+        case Binary(operator=">=" | ">", left=Reference() as one, right=Literal()) if one.key in _LEAST:
+            return Binary(node.operator, Reference(NameScope.OTHER, _LEAST[one.key]), node.right)
+        case Binary(operator="<=" | "<", left=Literal(), right=Reference() as one) if one.key in _LEAST:
+            return Binary(node.operator, node.left, Reference(NameScope.OTHER, _LEAST[one.key]))
+    return None
 
 
 def _with(job: CondorJob) -> Callable[[Node], Node]:
@@ -133,5 +195,5 @@ def _reference(node: Reference, job: CondorJob) -> Node:
 
 def shown_attributes() -> Mapping[str, str]:
     """Return what is said in place of each attribute of HTCondor's machines, for the guide."""
-    plain = {name: f"other.{ours}" for name, ours in _ATTRIBUTES.items()}
+    plain = {name: f"other.{ours}" for name, ours in {**_ATTRIBUTES, **_LEAST}.items()}
     return {**plain, **{name: write(node) for name, node in _MEASURED.items()}}

@@ -245,6 +245,7 @@ CATALOGUE: Final[Mapping[str, CatalogueEntry]] = {
     "request_gpus": _entry("`gpus`", _gpus, "requestgpus"),
     "gpus_minimum_memory": _entry("a requirement on `GPUMemory`", _gpu_memory),
     "gpus_minimum_capability": _entry("a requirement on `GPUCapability`", _gpu_capability),
+    "require_gpus": _entry("a requirement on `GPUCapability`, `GPUMemory`, `GPUCudaVersion`; other attributes are refused", condor_ads.gpu_requirements),
     "requirements": _entry("`requirements`, in words of our ads; unknown attributes are refused", condor_ads.requirements),
     "rank": _entry("`rank`, in words of our ads; left out where it has others", condor_ads.rank, "preferences"),
     "priority": _entry("`priority`, from 0 to 10", _number_into("priority", lambda more: min(10, max(0, more + 1)), "becomes priority, 0 to 10"), "prio", "jobprio"),

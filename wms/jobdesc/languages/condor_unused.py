@@ -103,7 +103,6 @@ UNUSED: Final[Mapping[str, CatalogueEntry]] = {
     "memory_usage": omitted("request_memory says what the job needs"),
     "core_size": omitted("core files are not kept", "coresize"),
     "stack_size": refused("stacks have the node's limit"),
-    "require_gpus": refused("use gpus_minimum_memory and gpus_minimum_capability"),
     **dict.fromkeys(("gpus_maximum_capability", "gpus_minimum_runtime"), refused("nodes tell the memory and the capability of their GPUs alone")),
     "cuda_version": refused("nodes tell the memory and the capability of their GPUs alone"),
     "request_*": refused("is a resource that nodes here do not tell"),

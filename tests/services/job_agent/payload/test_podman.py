@@ -1,6 +1,7 @@
 """What Podman is told, and which images it does not take."""
 
 import resource
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,15 @@ from wms.errors import Rejected
 def test_it_takes_no_images_of_apptainer(tmp_path: Path) -> None:
     with pytest.raises(Rejected, match="oras"):
         Podman().command(payload_of(tmp_path, "oras://host/a"))
+
+
+def test_it_takes_no_path_whose_end_it_would_read_as_an_option(tmp_path: Path) -> None:
+    for each in (tmp_path, *tmp_path.parents):
+        with suppress(PermissionError):
+            each.chmod(each.stat().st_mode | 0o005)
+    (tmp_path / "image:O").mkdir(mode=0o755)
+    with pytest.raises(Rejected, match="without a colon"):
+        Podman().command(payload_of(tmp_path, str(tmp_path / "image:O")))
 
 
 def test_it_finds_no_passwords_of_registries(tmp_path: Path) -> None:

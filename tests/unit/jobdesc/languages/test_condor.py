@@ -175,7 +175,7 @@ def test_files_are_those_that_htcondor_sends() -> None:
         ("executable = /opt/p\ntransfer_executable = false", {"executable": "/opt/p", "output_sandbox": ["*"]}),
         ("executable = p\ntransfer_executable = false\ntransfer_input_files = x/p", {"executable": "./p", "output_sandbox": ["*"]}),
         ("executable = /bin/cat\nuniverse = docker\ndocker_image = alpine:3", {"executable": "/bin/cat", "container": "docker://alpine:3", "output_sandbox": ["*"]}),
-        ('executable = e\n+SingularityImage = "/cvmfs/a/b"', {"executable": "./e", "container": "/cvmfs/a/b", "output_sandbox": ["*"]}),
+        ('executable = e\n+SingularityImage = "/cvmfs/a/b:latest"', {"executable": "./e", "container": "/cvmfs/a/b:latest", "output_sandbox": ["*"]}),
         ("executable = e\ngetenv = MY_*\nenvironment = B=1;C=2", {"executable": "./e", "environment": {"B": "1", "C": "2", "MY_A": "1"}, "output_sandbox": ["*"]}),
         ("executable = e\ngetenv = true", {"executable": "./e", "environment": {"HOME": "/home/me", "MY_A": "1"}, "output_sandbox": ["*"]}),
         ("executable = e\nrequest_memory = 2 * 1024\nRequestCpus = 4.0", {"executable": "./e", "memory_mb": 2048, "processors": 4, "output_sandbox": ["*"]}),

@@ -30,6 +30,10 @@ def required(text: str) -> tuple[str | None, str]:
         ("TARGET.Cpus >= MY.RequestCpus", "(other.NumberOfProcessors >= 4)"),
         ('OpSys != "LINUX"', "(false)"),
         ('OpSys == "WINDOWS" || Memory > 1', "(other.MaxRAM > 1)"),
+        (
+            "CUDACapability >= 7 && 2000 < GPUs_GlobalMemoryMb",
+            "(other.GPUCapability >= 7 && 2000 < other.GPUMemory)",
+        ),
     ],
 )
 def test_requirements_mean_the_same(text: str, ours: str) -> None:
@@ -42,10 +46,36 @@ def test_what_holds_everywhere_needs_nothing(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ['OpSysAndVer == "Solaris5"', "HasJava", 'Machine != "x"', "MY.x > 1", 'Arch == "INTEL"']
+    "text",
+    [
+        *('OpSysAndVer == "Solaris5"', "HasJava", 'Machine != "x"', "MY.x > 1", 'Arch == "INTEL"'),
+        # A node tells the least that its GPUs have.
+        *(
+            "CUDACapability < 8",
+            "CUDACapability == 7.5",
+            "!(CUDACapability >= 8)",
+            "(GPUs_Capability > 8) == false",
+        ),
+    ],
 )
 def test_what_our_ads_lack_is_refused(text: str) -> None:
     assert required(text) == (None, "impossible")
+
+
+@pytest.mark.parametrize(
+    ("text", "ours", "fate"),
+    [
+        ("(Capability >= 7.5) && GlobalMemoryMb > 8000", "(other.GPUCapability >= 7.5 && other.GPUMemory > 8000)", "translated"),
+        ("DriverVersion < 12.1", "(other.GPUCudaVersion < 12.1)", "translated"),
+        ('DeviceName == "A100"', None, "impossible"),
+        ("Capability < 8", None, "impossible"),
+    ],
+)  # fmt: skip
+def test_what_each_gpu_must_have_is_a_requirement_on_the_node(text: str, ours: str | None, fate: str) -> None:
+    draft = JobDraft()
+    condor_ads.gpu_requirements(CondorJob(draft, {}), Command("require_gpus", text, 1))
+    assert draft.get("requirements") == ours
+    assert draft.notes.report().entries[-1].fate == fate
 
 
 def node(name: str, release: str) -> Ad:
@@ -61,6 +91,7 @@ def node(name: str, release: str) -> Ad:
         ('OpSysName =?= "AlmaLinux"', False, True),
         ("OpSysMajorVer >= 8", False, True),
         ("TARGET.HasSingularity =?= true", True, True),
+        ("HAS_SINGULARITY == TRUE", True, True),
     ],
 )
 def test_systems_are_told_by_their_names(text: str, centos: bool, alma: bool) -> None:  # noqa: FBT001 - expected values
