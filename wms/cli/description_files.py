@@ -76,7 +76,7 @@ def translation_of(name: str, data: bytes) -> Translation:
     try:
         return language.read(data) if language.read_at is None else language.read_at(data, _machine(name))
     except InvalidDescription as invalid:
-        raise InvalidDescription(_named(name, invalid)) from None
+        raise InvalidDescription(named(name, invalid)) from None
     except Rejected as fault:
         raise Rejected(fault.code, f"{name}: {fault.message}", fault.remedy, fault.details) from None
 
@@ -149,7 +149,7 @@ def jobs_of(name: str, found: Translation, *, lenient: bool = False) -> list[Job
     try:
         return found.jobs(lenient=lenient)
     except InvalidDescription as invalid:
-        raise InvalidDescription(_named(name, invalid)) from None
+        raise InvalidDescription(named(name, invalid)) from None
 
 
 def with_files(written: WrittenDocument, source: Translation) -> WrittenDocument:
@@ -183,5 +183,6 @@ def _language(name: str, data: bytes) -> Language | None:
     return found or (language_of(b"{}") if not data.strip() else None)
 
 
-def _named(name: str, invalid: InvalidDescription) -> list[Problem]:
+def named(name: str, invalid: InvalidDescription) -> list[Problem]:
+    """Return the problems of the file `name`, which stands before the place of each."""
     return [msgspec.structs.replace(each, place=f"{name}: {each.place}") for each in invalid.problems]

@@ -15,6 +15,7 @@ from wms.jobdesc import JobDescription, validate
 from wms.jobdesc.array import INDEX, PLACEHOLDER, is_array
 from wms.jobdesc.description import revised
 from wms.jobdesc.document import SIZE_LIMIT, read_entries
+from wms.jobdesc.preferences import JobPreferences
 from wms.jobdesc.problem import InvalidDescription
 
 if TYPE_CHECKING:
@@ -229,6 +230,8 @@ def over(description: JobDescription, flags: Mapping[str, Any]) -> JobDescriptio
         mixed["environment"] = {**description.environment, **mixed["environment"]}
     if "attributes" in mixed:
         mixed["attributes"] = {**description.attributes, **mixed["attributes"]}
+    if "preferences" in mixed:
+        mixed["preferences"] = msgspec.convert(mixed["preferences"], JobPreferences)
     for name, value in mixed.items():
         if isinstance(value, list):
             mixed[name] = tuple(value)

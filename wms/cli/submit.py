@@ -90,9 +90,26 @@ def _fields(options: SubmitOptions) -> dict[str, Any]:
         "attributes": attributes(options.where.attribute or ()),
     }
     found = {name: value for name, value in made.items() if value}
+    if file := options.where.preferences:
+        found["preferences"] = _preferences(file)
     for group in options.groups():
         found |= fields_of(group)
     return found
+
+
+def _preferences(file: str) -> Any:
+    """Return the preferences of a document of their own, as plain data. Raise Rejected, with the file's name, if it holds none."""
+    import msgspec
+
+    from wms.cli.description_files import named
+    from wms.cli.job_descriptions import bytes_of
+    from wms.jobdesc.languages.preferences_xml import preferences_of
+    from wms.jobdesc.problem import InvalidDescription
+
+    try:
+        return msgspec.to_builtins(preferences_of(bytes_of(file)))
+    except InvalidDescription as invalid:
+        raise InvalidDescription(named(file, invalid)) from None
 
 
 async def _submit(

@@ -136,6 +136,9 @@ class WhereOptions:
     rank: str | None = sets("rank")
     """A ClassAd expression with a number as its value. Resources with a greater number are preferred."""
 
+    preferences: str | None = makes("preferences")
+    """A file with the preferences of all jobs, as JobPreferences in XML: the broker places the jobs by them, in place of those in their files."""
+
     attribute: Many | None = makes("attributes")
     """An attribute NAME=VALUE of the job for the expressions of sites. true, false and numbers have these types; any other value is a text. May be repeated."""
 

@@ -281,6 +281,7 @@ SUBMIT_OPTIONS = {
     "--requirements": "true",
     "--rank": "1",
     "--attribute": "a=1",
+    "--preferences": "prefs.xml",
     "--input": "in.txt",
     "--output": "*.out",
     "--stdout-limit": "1K",
@@ -301,6 +302,7 @@ def test_every_option_that_takes_a_value_takes_one(capsys: Captured, place: Path
     (place / "j.toml").write_text('executable = "echo"\n')
     (place / "in.txt").write_text("x")
     (place / "t.csv").write_text("a\n1\n")
+    (place / "prefs.xml").write_text("<JobPreferences/>")
     for option, value in SUBMIT_OPTIONS.items():
         plan = planned(capsys, option, value, "j.toml")
         assert str(plan["descriptions"]).startswith("[{'executable': 'echo'"), option

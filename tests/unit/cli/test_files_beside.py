@@ -99,3 +99,25 @@ def test_patterns_of_a_sandbox_are_the_files_that_match(folder: Path) -> None:
     assert files == {"cards": folder / "cards", "run.sh": folder / "run.sh"}
     with pytest.raises(InvalidDescription, match="matches no file"):
         jobs_of_file(str(folder / "job.jdl"), b'Executable = "/bin/cat"; InputSandbox = {"x*"};')
+
+
+PREFERENCES = "<JobPreferences><JobRequirement><LatestRelativeStart>30</LatestRelativeStart></JobRequirement></JobPreferences>"
+OWN = 'executable = "/bin/date"\npreferences = {objective = "earliest-start"}\n'
+
+
+@pytest.mark.parametrize("words", [("jobs.toml",), ("--", "/bin/date")])
+def test_preferences_of_a_document_of_their_own_are_for_all_jobs(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "jobs.toml").write_text(OWN)
+    (tmp_path / "prefs.xml").write_text(PREFERENCES)
+    submit = ["submit", "--data", str(tmp_path), "--dry-run", "--json", "--preferences"]
+    assert run([*submit, "prefs.xml", *words]) == 0
+    (job,) = msgspec.json.decode(capsys.readouterr().out)["descriptions"]
+    assert job == {"executable": "/bin/date", "preferences": {"latest_start_after": 1800.0}}
+    assert run([*submit, "jobs.toml", *words]) == 2
+    assert "jobs.toml" in capsys.readouterr().err

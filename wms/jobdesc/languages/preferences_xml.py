@@ -9,10 +9,12 @@ from typing import Any, Final
 
 from lxml import etree
 
+from wms.jobdesc.document import unreadable
 from wms.jobdesc.languages.draft import JobDraft
-from wms.jobdesc.languages.hardened_xml import XmlNode, children, local, origin_of, word_of_node
+from wms.jobdesc.languages.hardened_xml import XmlNode, children, local, origin_of, parsed, word_of_node
 from wms.jobdesc.languages.jsdl.number import is_true, real
 from wms.jobdesc.preferences import JobPreferences
+from wms.jobdesc.problem import InvalidDescription, Problem
 
 ROOT: Final = "JobPreferences"
 MINUTE: Final = 60
@@ -20,6 +22,24 @@ OBJECTIVES: Final = {
     "EarliestJobCompletion": "earliest-completion",
     "EarliestJobStart": "earliest-start",
 }
+
+
+def preferences_of(data: bytes) -> JobPreferences:
+    """Return the preferences of a document of its own, which belongs to a job description in any language.
+
+    Raise InvalidDescription, with every problem, if it is no such document, or says what cannot be carried out.
+    """
+    root, draft = parsed(data), JobDraft()
+    if local(root) != ROOT:
+        raise unreadable(f"holds no preferences: its root is {origin_of(root).element}", root.sourceline)
+    draft.put("executable", ROOT, origin_of(root))
+    read_preferences(draft, root)
+    found = draft.finished()
+    lost = [each for each in draft.notes.report().entries if each.fate == "impossible"]
+    problems = [Problem(place=each.element, message=each.sentence, line=each.line) for each in lost]
+    if found is None or found.preferences is None or problems or draft.problems:
+        raise InvalidDescription([*problems, *draft.problems])
+    return found.preferences
 
 
 def read_preferences(draft: JobDraft, root: XmlNode) -> None:

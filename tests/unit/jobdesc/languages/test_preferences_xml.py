@@ -6,9 +6,10 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from wms.jobdesc.languages.draft import JobDraft
-from wms.jobdesc.languages.preferences_xml import read_preferences, write_preferences
+from wms.jobdesc.languages.preferences_xml import preferences_of, read_preferences, write_preferences
 from wms.jobdesc.loss_report import Origin
 from wms.jobdesc.preferences import JobBenchmark, JobPreferences
+from wms.jobdesc.problem import InvalidDescription
 
 FIGURE = """<JobPreferences>
   <SchedulingHints>
@@ -79,3 +80,24 @@ def test_what_is_no_preference_is_impossible(text: str) -> None:
 )  # fmt: skip
 def test_what_is_written_is_read(wanted: JobPreferences) -> None:
     assert read(etree.tostring(write_preferences(wanted, "urn:x")).decode())[0] == wanted
+
+
+def test_a_document_of_its_own_holds_the_same() -> None:
+    assert preferences_of(FIGURE.encode()) == read(FIGURE)[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "line"),
+    [
+        ("<JobPreferences>\n<JobRequirement>\n<Speed/></JobRequirement></JobPreferences>", "Speed", 3),
+        ("<JobPreferences><JobRequirement><JobObjective>x</JobObjective></JobRequirement></JobPreferences>", "JobObjective", 1),
+        ("<Preferences/>", "", 1),
+        ("{}", "", 1),
+    ],
+)  # fmt: skip
+def test_what_a_document_of_its_own_says_wrongly_is_named_with_its_line(
+    text: str, place: str, line: int
+) -> None:
+    with pytest.raises(InvalidDescription) as caught:
+        preferences_of(text.encode())
+    assert [(each.place, each.line) for each in caught.value.problems] == [(place, line)]
