@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Group, Parameter
 
-from wms.cli.quantities import mebibytes, moment, seconds, size_in_bytes
+from wms.cli.quantities import moment
+from wms.quantities import mebibytes, seconds, size_in_bytes
 
 if TYPE_CHECKING:
     from wms.messages.commands import Selector

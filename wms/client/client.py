@@ -16,6 +16,7 @@ from wms.client.dead_letter_client import DeadLetterClient
 from wms.client.files import Fetched, fetch, members, output_of
 from wms.client.job_events import JobEvents
 from wms.client.job_inputs import Progress, upload_archives
+from wms.client.plain_values import plain, program_to_send
 from wms.client.query_client import FETCHES_AT_ONCE, Counts
 from wms.client.result_table import result_row
 from wms.client.selector import normalised, nothing_found
@@ -62,11 +63,17 @@ class Client(DeadLetterClient):
         if a job could run nowhere now. If it is False, `foreseen` of the result names such jobs. If `hold` is True, the jobs
         are Held until released.
 
+        Values may be as on the command line: numbers among arguments and parameters, `range(3)` as a list of parameters,
+        `memory_mb="2G"`, `wall_time="1h30m"`. A program such as `./fit` is sent along, unless the description brings files.
+
         Raise InvalidDescription, with every problem of every description, if one is invalid; nothing was sent then. Raise
         Rejected if the system refuses; the message names how much of a large submission was accepted. Raise Unavailable if
         no answer came.
         """
-        jobs = [descriptions] if isinstance(descriptions, JobDescription) else list(descriptions)
+        given = [descriptions] if isinstance(descriptions, JobDescription) else list(descriptions)
+        jobs = await self._with_programs(
+            [plain(each) if isinstance(each, JobDescription) else each for each in given]
+        )
         submission_id = new_id() if id is None else id
         return await submit(self._exchange, self.timeout, jobs, submission_id, strict=strict, hold=hold)
 
@@ -366,7 +373,7 @@ class Client(DeadLetterClient):
     async def map(
         self,
         description: JobDescription,
-        parameters: Mapping[str, Sequence[str]],
+        parameters: Mapping[str, Iterable[str | float]],
         *,
         id: str | None = None,
         timeout: float | None = None,
@@ -429,6 +436,15 @@ class Client(DeadLetterClient):
         return [result_row(job) async for job in self.jobs(_selector(jobs), results=True)]
 
     # --- below here: how -------------------------------------------------------------------------------------------
+
+    async def _with_programs(self, jobs: Sequence[JobDescription]) -> Sequence[JobDescription]:
+        """Upload the programs that are files of this machine, each once. Return the descriptions with references to them."""
+        needed = [program_to_send(each) if isinstance(each, JobDescription) else None for each in jobs]
+        sent = {path: await self.upload([path]) for path in dict.fromkeys(filter(None, needed))}
+        return [
+            msgspec.structs.replace(each, input_sandbox=(sent[path],)) if path else each
+            for each, path in zip(jobs, needed, strict=True)
+        ]
 
     def _store(self, job_id: int | None = None) -> Objects:
         """Return the sandbox store; through a gateway it gives only the output of the job `job_id`.

@@ -62,6 +62,10 @@ class JobLine(msgspec.Struct, frozen=True, kw_only=True):
     result: JobResult | None = None
     """How the job went, if that was asked for and its details may be seen."""
 
+    def __repr__(self) -> str:
+        place = f" at {self.site}" if self.site else ""
+        return f"<job {self.job_id} {self.name!r}: {self.state}{place}, {self.reason}>"
+
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     """One time that a job was given to a pilot: when, where, how it ended, and what it used."""
