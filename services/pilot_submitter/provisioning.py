@@ -59,6 +59,8 @@ from wms.site import ComputingElement, as_it_is, lasting, private, without_ad
 
 log = structlog.get_logger()
 
+LIVES_SECONDS = 30.0
+"""After so many seconds the lifetimes of pilots are told again, in case an ad was forgotten and came anew. What is known is not written."""
 IDLE_SILENT_SECONDS = 20.0
 """Seconds of silence after which a pilot without jobs counts as having no free slots; such a pilot reports every five seconds."""
 FREE_SECONDS = 0.05
@@ -105,6 +107,7 @@ class Provisioning:
         self._said: tuple[str, ...] = ()
         self._written: dict[CeId, ElementDecision] | None = None
         self._lives: dict[CeId, float] = {}
+        self._lives_at = float("-inf")
         """The stored lifetimes of pilots at the last plan's elements: seconds after its start at which a pilot takes no more jobs."""
 
     async def provide(self) -> None:
@@ -198,6 +201,8 @@ class Provisioning:
             for place, element in elements.items()
             if (endpoint := self._endpoint(element))
         }
+        if time.monotonic() - self._lives_at >= LIVES_SECONDS:
+            self._lives, self._lives_at = {}, time.monotonic()
         news = {place: seconds for place, seconds in lives.items() if self._lives.get(place) != seconds}
         if news:
             async with self._db.transaction() as tx:

@@ -2,7 +2,7 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 import msgspec
@@ -103,7 +103,22 @@ class SnapshotReader:
         self._candidates = tuple(_candidate(each, reserves=each.element.ce_id in reserving) for each in fresh)
         self._placed_since = {each.element.ce_id: each.coming for each in fresh}
         self._waiting = await _still_waiting(tx)
-        self._shut = shut_out(await ce_state.read(tx))
+        self._shut = _without_endpoint(fresh) | shut_out(await ce_state.read(tx))
+
+
+def _without_endpoint(fresh: Iterable[FreshElement]) -> dict[CeId, str]:
+    """Return the elements to which no pilot can be sent, each with the reason; none where no pilot submitter plans.
+
+    Else a site could draw all jobs to elements that are not there, until each is held for its failed placements.
+    """
+    reached = {each.element.ce_id: each.has_endpoint for each in fresh}
+    if not any(reached.values()):
+        return {}
+    return {
+        place: f"{'/'.join(place)}: the pilot submitter knows no endpoint of it yet"
+        for place, is_reached in reached.items()
+        if not is_reached
+    }
 
 
 async def _reserving(tx: Transaction) -> frozenset[CeId]:

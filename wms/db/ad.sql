@@ -68,7 +68,7 @@ select site, ce, received_at, pilot_seconds from ad where expires_at > now() ord
 with held as materialized (
     select a.site, a.ce, l.seconds
     from ad a join unnest($1::text[], $2::text[], $3::double precision[]) as l(site, ce, seconds) using (site, ce)
-    order by a.site, a.ce for update of a
+    where a.pilot_seconds is distinct from l.seconds order by a.site, a.ce for update of a
 )
 update ad a set pilot_seconds = h.seconds from held h where a.site = h.site and a.ce = h.ce;
 

@@ -23,6 +23,8 @@ class FreshElement(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What the ad says of the computing element's load and properties, by the attribute names of GLUE."""
     advertised_at: datetime
     coming: int
+    has_endpoint: bool
+    """Whether the pilot submitter knows an endpoint of it, as it stores the lifetime of pilots there."""
 
 
 class WaitingThere(NamedTuple):
@@ -54,6 +56,7 @@ async def fresh(tx: Transaction) -> list[FreshElement]:
             attributes=msgspec.json.decode(row["attributes"]),
             advertised_at=row["advertised_at"],
             coming=row["coming"],
+            has_endpoint=row["pilot_seconds"] is not None,
         )
         for row in rows
         if (place := CeId(row["site"], row["ce"])) in elements
