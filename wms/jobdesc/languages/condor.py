@@ -105,16 +105,17 @@ class _QueueDrafts:
             yield draft
             return
         given = self._untold(_commands(self._jobs.queue))
+        rest = {key: each for key, each in given.items() if _fate(key) != "omitted"}
         texts = {key: self._template(key, command) for key, command in given.items()}
         split = [key for key, text in texts.items() if not self._stays(key, text)]
         self._jobs.expansion.take(len(split) * self._jobs.count, 0)
         keys = [lambda job, key=key: self._split_key(key, texts[key], job) for key in split]
         for group in groups(keys, self._jobs.count).values():
             yield self._draft(given, texts, split, group)
-            given = self._untold(given)
+            given = rest  # The first draft has noted what is omitted.
 
     def _untold(self, given: Mapping[str, Command]) -> Mapping[str, Command]:
-        """Return the commands without those that are noted as omitted. Those that are left are noted by the next draft."""
+        """Return the commands without those that an earlier statement has noted as omitted. Those that are left are noted by the next draft."""
         omitted = {key for key in given if _fate(key) == "omitted"}
         found = {key: each for key, each in given.items() if key not in omitted or each not in self._told}
         self._told.update(given[key] for key in omitted)
