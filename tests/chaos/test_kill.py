@@ -13,7 +13,7 @@ SEED = int(os.environ.get("WMS_CHAOS_SEED", "20_03"))
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("link", ["kafka", "gateway"])
+@pytest.mark.parametrize("link", [pytest.param("kafka", marks=pytest.mark.long), "gateway"])
 async def test_every_kind_of_process_is_killed_in_turn_and_nothing_is_lost_or_run_twice(
     tmp_path: Path, link: str
 ) -> None:

@@ -10,16 +10,12 @@ from collections.abc import AsyncIterator
 import aiohttp
 import asyncpg
 import msgspec
-import pytest
 import pytest_asyncio
 
-from tests.chaos.run import quick_system
 from tests.hostile.innocent import SAMPLES, Innocent
-from tests.hostile.loops import kept_free
 from tests.hostile.stream_attack import AttackedPilot, Wave
-from tests.hostile.target import Target, attacked
+from tests.hostile.target import Target
 from tests.waiting import eventually
-from wms.audit import audit
 from wms.auth.orders import ORDERS_KEY, OrderKeys
 from wms.auth.token import Claims
 from wms.client import Client, JobDescription, select
@@ -83,38 +79,22 @@ class Thief:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def over_https(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Target]:
-    """Yield a system whose pilots know the gateway alone; after the last attack its audit must hold."""
-    root = tmp_path_factory.mktemp("hostile-https")
-    async with (
-        quick_system(root, isolation="auto") as system,
-        attacked(system) as target,
-    ):
-        yield target
-        report = await audit(target.database)
-    assert report.ok, report.text()
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def user(over_https: Target) -> AsyncIterator[Innocent]:
+async def user(running: Target) -> AsyncIterator[Innocent]:
     """Yield an innocent user who comes through the gateway."""
-    gateway = GatewayAddress(url=over_https.system.gateway_url)
-    settings = msgspec.structs.replace(over_https.settings(Innocent.owner), gateway=gateway)
+    gateway = GatewayAddress(url=running.system.gateway_url)
+    settings = msgspec.structs.replace(running.settings(Innocent.owner), gateway=gateway)
     async with Client.connect(settings) as client:
-        innocent = Innocent(client, over_https)
+        innocent = Innocent(client, running)
         await innocent.learn_usual()
         yield innocent
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def thief(over_https: Target) -> AsyncIterator[Thief]:
+async def thief(target: Target) -> AsyncIterator[Thief]:
     connector = aiohttp.TCPConnector(limit=0)
     timeout = aiohttp.ClientTimeout(total=60)
-    async with (
-        kept_free(over_https),
-        aiohttp.ClientSession(connector=connector, timeout=timeout) as session,
-    ):
-        yield Thief(over_https, session)
+    async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session:
+        yield Thief(target, session)
 
 
 async def test_the_routes_of_other_pilots_are_closed(user: Innocent, thief: Thief) -> None:

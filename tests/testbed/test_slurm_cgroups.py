@@ -10,7 +10,7 @@ from deploy.testbed import packages
 from deploy.testbed.kernel_machine import lack, run
 from tests.testbed.agent_in_slurm import MEMORY_MB
 
-pytestmark = [pytest.mark.testbed, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.testbed, pytest.mark.long, pytest.mark.timeout(600)]
 
 TREE = Path(__file__).parents[2]
 

@@ -8,7 +8,7 @@ import pytest
 
 from deploy.testbed.kernel_machine import SCRATCH, USER_ID, lack, run
 
-pytestmark = [pytest.mark.testbed, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.testbed, pytest.mark.long, pytest.mark.timeout(900)]
 
 TREE = Path(__file__).parents[2]
 PAYLOADS = "tests/services/job_agent/payload"

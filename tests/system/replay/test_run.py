@@ -91,6 +91,7 @@ def test_it_needs_a_system(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(1_500)
 def test_two_thousand_jobs_of_the_lhc_computing_grid_end_correctly(tmp_path: Path) -> None:
     trace = find_trace()
