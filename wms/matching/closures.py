@@ -73,14 +73,14 @@ class Closures:
     def __init__(self) -> None:
         self._places: dict[CeId, frozenset[Pair]] = {}
         self._avoided: dict[CeId, str] = {}
-        self.reset()
+        self.renumber(())
 
     def __bool__(self) -> bool:
         return bool(self._places or self._avoided)
 
-    def reset(self) -> None:
-        """Remove all queues, so that the caller can add them anew. The closed pairs stay."""
-        self._requirements: list[Requirements] = []
+    def renumber(self, requirements: Iterable[Requirements]) -> None:
+        """Replace all queues by those with these requirements, by slot. The closed pairs stay."""
+        self._requirements = list(requirements)
         self._masks: dict[Pair, Mask] = {}
         self._left = BoundedCache[tuple[str, str, int], tuple[bytes, bytes]](_REMEMBERED)
         """Cached results of `left_open`, by site, element and the identity of the argument `fit`; each with that argument."""

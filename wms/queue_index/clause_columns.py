@@ -4,7 +4,7 @@ A queue's slot is its row number in the index, by which bits are ordered. A clau
 resource that it reads, such as its site or its tags. For clauses over ads the cache key is the class of the resource's ad.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from functools import partial
 from typing import Any, TypeAlias, cast
 
@@ -129,6 +129,10 @@ class ClauseColumn:
         """Return the queues that fit a resource by this clause, one bit for each slot; None if all fit."""
         return self._kept(self._looks_at(resource), partial(self._judge, resource))
 
+    def containers(self) -> Iterator[Any]:
+        """Yield the lists and dicts with an entry for each distinct part, which may be freed in parts when the column is no longer used."""
+        yield from (self._numbers, self._compared, self.parts)
+
     def _learn(self, part: Any) -> None:
         """Store a part of requirements that no earlier queue has, so that it is judged from now on."""
         self._compared.append(folded(part) if self.clause.name in _NAMED else part)
@@ -171,6 +175,11 @@ class JobExpressionColumn(ClauseColumn):
     def evaluated(self) -> int:
         """How many evaluations were made so far: one for each expression and each set of values that it read."""
         return self._wishes.evaluated
+
+    def containers(self) -> Iterator[Any]:
+        """Yield those of all columns, and those of the expressions."""
+        yield from super().containers()
+        yield from self._wishes.containers()
 
     def _learn(self, part: Any) -> None:
         names = self._wishes.append(part)

@@ -5,7 +5,8 @@ by the value of the resource that it reads (its site, its tags, ...). So a new r
 queue a few more verdicts. Resources share a view if they differ only in values that no queue mentions.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any
 
 import numpy as np
 from msgspec import Struct
@@ -160,6 +161,11 @@ class FitCache:
             column.append(requirements)
         self._segments.append(requirements.cpu_segment)
         self._mentioned.add(requirements)
+
+    def containers(self) -> Iterator[Any]:
+        """Yield the lists and dicts with entries for many queues, which may be freed in parts when the cache is no longer used."""
+        for column in self._columns:
+            yield from column.containers()
 
     def view(self, resource: Resource) -> FittingQueues | None:
         """Return the up-to-date view of a resource; None if the resource's description contradicts itself."""

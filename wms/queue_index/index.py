@@ -26,17 +26,16 @@ from wms.matching.closures import Closures, Pair
 from wms.matching.draw_law import Chance, Law, smallest
 from wms.matching.grouping import Requirements, without_case
 from wms.matching.shares import GroupShare, VoGroup
-from wms.queue_index.fit_cache import FitCache, FittingQueues, NoFit
+from wms.queue_index.fit_cache import FittingQueues, NoFit
 from wms.queue_index.job_levels import JobLevels
-from wms.queue_index.queue_pools import Pools
+from wms.queue_index.renumbering import IndexedQueue, Leftovers, Renumbering, SlotTables
 from wms.queue_index.significant_attributes import SignificantAttributes
 from wms.queue_index.waiting_jobs import UNROLLED, IdRange, MatcherShare, WaitingJobs
-from wms.queue_index.weights import Weights
 from wms.site import Resource
 
 _FEW_SLOTS = 1024
 _SLOTS_A_QUEUE = 8
-"""The most slots (row numbers) for each queue that is left. With more, all queues get new ones in one step: 22 us each."""
+"""The most slots (row numbers) for each queue that is left. With more, all queues get new ones, some at a time."""
 _FIRST = attrgetter("first")
 
 
@@ -54,21 +53,6 @@ class Pick(Struct, frozen=True, gc=False):
 
 def _alike(one: Requirements, other: Requirements) -> bool:
     return one == other or without_case(one) == without_case(other)
-
-
-class _Queue:
-    __slots__ = ("count", "levels", "only", "priorities", "requirements", "slot", "tq_id")
-
-    def __init__(self, tq_id: TaskQueueId, requirements: Requirements) -> None:
-        self.tq_id = tq_id
-        self.requirements = requirements
-        self.slot = -1
-        self.levels: dict[float, WaitingJobs] = {}
-        self.only: WaitingJobs | None = None
-        """The queue's user-priority level, if it has exactly one; else None."""
-        self.count = 0
-        self.priorities = 0.0
-        """The sum of `real_priority` over the queue's jobs."""
 
 
 class QueueIndex:
@@ -95,18 +79,21 @@ class QueueIndex:
         self._chance: Chance | None = None
         self._levels: list[WaitingJobs | None] = [None]
         self._free_levels: list[int] = []
-        self._slot_of: dict[TaskQueueId, int] = {}
         self._closed = Closures()
-        self._ad_classes = SignificantAttributes()
-        self._reset_slots()
+        self._renumbering: Renumbering | None = None
+        self._leftovers = Leftovers()
+        self._use(self._new_tables(SignificantAttributes()))
 
-    def _reset_slots(self) -> None:
-        self._queues: list[_Queue | None] = []
-        self._weighing = Weights(self._shares)
-        self._pools = Pools(self._weighing, self._law)
-        self._ad_classes = self._ad_classes.anew()
-        self._fitting = FitCache(self._pools, self._ad_classes, cached=self._cached)
-        self._closed.reset()
+    def _new_tables(self, ad_classes: SignificantAttributes) -> SlotTables:
+        return SlotTables(self._shares, self._law, ad_classes, self._cached)
+
+    def _use(self, tables: SlotTables) -> None:
+        self._tables = tables
+        self._queues = tables.queues
+        self._slot_of = tables.slot_of
+        self._weighing = tables.weighing
+        self._ad_classes = tables.ad_classes
+        self._fitting = tables.fitting
 
     # --- what is here -----------------------------------------------------------------------------
 
@@ -174,7 +161,7 @@ class QueueIndex:
 
         For a resource that fits only part of the queue's share class, the draw uses a larger weight.
         """
-        return self._weighing.weight(self._queue(tq_id).slot)
+        return self._weighing.weight(self._slot(tq_id))
 
     # --- queues come and go -----------------------------------------------------------------------
 
@@ -184,7 +171,8 @@ class QueueIndex:
         Raise ValueError if the queue is known with other requirements.
         """
         if tq_id not in self._slot_of:
-            self._place_or_leave(_Queue(tq_id, requirements))
+            self._place_or_leave(IndexedQueue(tq_id, requirements))
+            self._renumber()
         elif not _alike(self._queue(tq_id).requirements, requirements):
             raise ValueError(f"task queue {tq_id} cannot change its requirements")
 
@@ -202,11 +190,12 @@ class QueueIndex:
                 self._where.pop(job)
             self._levels[level.number] = None
             self._free_levels.append(level.number)
-        self._weighing.vacate(queue.slot)
-        self._queues[queue.slot] = None
-        del self._slot_of[tq_id]
-        if len(self._queues) > _FEW_SLOTS and len(self._slot_of) * _SLOTS_A_QUEUE < len(self._queues):
-            self._close_gaps()
+        self._tables.vacate(tq_id)
+        if self._renumbering is not None:
+            self._renumbering.vacate(tq_id)
+        elif len(self._queues) > _FEW_SLOTS and len(self._slot_of) * _SLOTS_A_QUEUE < len(self._queues):
+            self._begin_to_renumber()
+        self._renumber()
         return dropped
 
     def advertise(self, site: str, ce: str, ad: str) -> None:
@@ -258,45 +247,41 @@ class QueueIndex:
         """Return the pairs (attribute and value) whose jobs may not start at a site or, if given, its computing element `ce`."""
         return self._closed.at(site, ce)
 
-    def _queue(self, tq_id: TaskQueueId) -> _Queue:
+    def _slot(self, tq_id: TaskQueueId) -> int:
         try:
-            queue = self._queues[self._slot_of[tq_id]]
+            return self._slot_of[tq_id]
         except KeyError:
             raise UnknownQueueError(f"task queue {tq_id}") from None
+
+    def _queue(self, tq_id: TaskQueueId) -> IndexedQueue:
+        queue = self._queues[self._slot(tq_id)]
         assert queue is not None
         return queue
 
-    def _place_or_leave(self, queue: _Queue) -> None:
+    def _place_or_leave(self, queue: IndexedQueue) -> None:
         """Put an empty queue into the next slot. If that fails, remove it from all tables, as some of them have the slot already."""
         try:
-            self._place(queue)
+            self._tables.place(queue)
+            self._closed.append(queue.requirements)
         except BaseException:
-            self._queues[queue.slot] = None
-            del self._slot_of[queue.tq_id]
-            self._close_gaps()
+            self._queues[self._slot_of.pop(queue.tq_id)] = None
+            self._begin_to_renumber()
+            while self._renumbering is not None:
+                self._renumber()
             raise
 
-    def _place(self, queue: _Queue) -> None:
-        """Give a queue the next slot (row number), and add it to all tables."""
-        queue.slot = len(self._queues)
-        self._queues.append(queue)
-        self._slot_of[queue.tq_id] = queue.slot
-        self._weighing.append(queue.requirements)
-        self._pools.append(queue.requirements)
-        self._fitting.append(queue.requirements)
-        self._closed.append(queue.requirements)
+    def _begin_to_renumber(self) -> None:
+        # What the present tables have parsed is found again as long as they are there.
+        self._renumbering = Renumbering(self._tables, self._new_tables(self._ad_classes.anew()))
 
-    def _close_gaps(self) -> None:
-        """Renumber the slots (row numbers), so that removed queues use no memory or time."""
-        queues = [queue for queue in self._queues if queue is not None]
-        former = self._fitting  # what it has parsed is found again as long as it is there
-        self._reset_slots()
-        for queue in queues:
-            self._place(queue)
-            for level in queue.levels.values():
-                level.queue = queue.slot
-            self._note(queue)
-        del former
+    def _renumber(self) -> None:
+        """Go on to renumber the slots (row numbers), so that removed queues use no memory or time."""
+        self._leftovers.free()
+        if self._renumbering is not None and self._renumbering.go_on():
+            self._leftovers = Leftovers(self._tables.containers())
+            self._use(self._renumbering.tables)
+            self._closed.renumber(self._tables.pools.requirements)
+            self._renumbering = None
 
     # --- jobs come and go -------------------------------------------------------------------------
 
@@ -323,7 +308,7 @@ class QueueIndex:
 
     def discard(self, *job_ids: JobId) -> int:
         """Remove jobs that no longer wait; return how many of them were in the index."""
-        touched: dict[int, _Queue] = {}
+        touched: dict[TaskQueueId, IndexedQueue] = {}
         found = 0
         for job in job_ids:
             level = self._levels[self._where.pop(job)]
@@ -335,7 +320,7 @@ class QueueIndex:
                 continue
             queue = self._queue_of(level)
             self._count(queue, level, -1)
-            touched[queue.slot] = queue
+            touched[queue.tq_id] = queue
             found += 1
         for queue in touched.values():
             self._note(queue)
@@ -436,12 +421,10 @@ class QueueIndex:
             return block.level
         return number
 
-    def _queue_of(self, level: WaitingJobs) -> _Queue:
-        queue = self._queues[level.queue]
-        assert queue is not None
-        return queue
+    def _queue_of(self, level: WaitingJobs) -> IndexedQueue:
+        return self._queue(level.tq_id)
 
-    def _add_block(self, queue: _Queue, level: WaitingJobs, block: IdRange) -> None:
+    def _add_block(self, queue: IndexedQueue, level: WaitingJobs, block: IdRange) -> None:
         self._where.add_block(block)
         insort(level.blocks, block, key=_FIRST)
         level.count += block.last - block.first + 1
@@ -478,13 +461,13 @@ class QueueIndex:
             self._where.put(job, level.number)
         return jobs
 
-    def _level(self, queue: _Queue, user_priority: float) -> WaitingJobs:
+    def _level(self, queue: IndexedQueue, user_priority: float) -> WaitingJobs:
         level = queue.levels.get(user_priority)
         if level is None:
             number = self._free_levels.pop() if self._free_levels else len(self._levels)
             level = WaitingJobs(
                 number=number,
-                queue=queue.slot,
+                tq_id=queue.tq_id,
                 user_priority=user_priority,
                 weight=shares.real_priority(user_priority),
                 part=self._part,
@@ -495,18 +478,18 @@ class QueueIndex:
         return level
 
     @staticmethod
-    def _count(queue: _Queue, level: WaitingJobs, jobs: int) -> None:
+    def _count(queue: IndexedQueue, level: WaitingJobs, jobs: int) -> None:
         queue.count += jobs
         queue.priorities += jobs * level.weight
 
-    def _note(self, queue: _Queue) -> None:
+    def _note(self, queue: IndexedQueue) -> None:
         """Store the queue's number of jobs and mean priority in `Weights`, from which its weight is computed."""
-        count = queue.count
+        count, slot = queue.count, self._slot_of[queue.tq_id]
         if not count:
             queue.priorities = 0.0
-            self._weighing.note(queue.slot, 0, 0.0)
+            self._weighing.note(slot, 0, 0.0)
         else:
-            self._weighing.note(queue.slot, count, queue.priorities / count)
+            self._weighing.note(slot, count, queue.priorities / count)
 
     # --- the choice -------------------------------------------------------------------------------
 

@@ -5,6 +5,9 @@ ones: `other.GlueCEStateStatus == "Production"` may be in all of them. A conjunc
 of an ad, so ads that differ in other attributes share it. Ads that have none of its attributes share one verdict.
 """
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -101,6 +104,10 @@ class JobExpressions:
         Evaluations over ads that have none of the conjunct's attributes do not count.
         """
         return sum(each.evaluated for each in self._conjuncts)
+
+    def containers(self) -> Iterator[Any]:
+        """Yield the lists and dicts with entries for many kinds of job, which may be freed in parts when these are no longer used."""
+        yield from (self._taken, self._numbers, self._conjuncts, self._parts)
 
     def append(self, part: Asked) -> frozenset[str]:
         """Add the requirements of the next kind of job.

@@ -101,13 +101,14 @@ class Pools:
     def __init__(self, weighing: Weights, law: Law) -> None:
         self._weighing = weighing
         self._law: Law = law
-        self._requirements: list[Requirements] = []
+        self.requirements: list[Requirements] = []
+        """The requirements of all queues, by slot."""
         self._all_resource_pools: dict[tuple[str, ...], ResourcePools] = {}
 
     def append(self, requirements: Requirements) -> None:
         """Add a task queue with these requirements; its slot (row number) is the number of queues added before."""
-        slot = len(self._requirements)
-        self._requirements.append(requirements)
+        slot = len(self.requirements)
+        self.requirements.append(requirements)
         asked = requirements
         own = (asked.setup, asked.vo, asked.owner_group, asked.owner)
         self._all_resource_pools.setdefault(own[:2], ResourcePools(self._weighing, self._weighing, self._law))
@@ -129,7 +130,7 @@ class Pools:
         """
         found = [
             (slot, asked)
-            for slot, asked in enumerate(self._requirements)
+            for slot, asked in enumerate(self.requirements)
             if (asked.setup, asked.vo, asked.owner_group, asked.owner)[: len(key)] == key
         ]
         source: VersionedWeights = self._weighing

@@ -20,7 +20,7 @@ from heapq import heappop, heappush
 import numpy as np
 from numpy.typing import NDArray
 
-from wms.ids import JobId
+from wms.ids import JobId, TaskQueueId
 
 OLDEST = 10
 _REFILL = 24
@@ -174,7 +174,7 @@ class SortedIds:
 class WaitingJobs:
     """The waiting jobs of one user priority in one queue (a level). The caller keeps track of which ids are in it.
 
-    `number` is the number of the level, `queue` the slot of its queue, and `weight` the weight of each job in the draw. `part` is the
+    `number` is the number of the level, `tq_id` the id of its queue, and `weight` the weight of each job in the draw. `part` is the
     share of ids that this matcher prefers; None: all.
     """
 
@@ -186,7 +186,7 @@ class WaitingJobs:
         "blocks",
         "count",
         "number",
-        "queue",
+        "tq_id",
         "user_priority",
         "weight",
     )
@@ -195,13 +195,13 @@ class WaitingJobs:
         self,
         *,
         number: int,
-        queue: int,
+        tq_id: TaskQueueId,
         user_priority: float,
         weight: float,
         part: MatcherShare | None = None,
     ) -> None:
         self.number = number
-        self.queue = queue
+        self.tq_id = tq_id
         self.user_priority = user_priority
         self.weight = weight
         self.count = 0

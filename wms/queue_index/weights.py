@@ -6,7 +6,8 @@ group's whole weight. So the errors of the weights in use add up to about a hund
 causes this computation. A queue that has emptied weighs nothing from that moment on.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -64,13 +65,14 @@ class Weights:
         self.members: list[list[int]] = []
         """The slots of the queues in each share class."""
         self._shares = group_shares
-        self._groups: dict[VoGroup, Group] = {}
+        self.groups: dict[VoGroup, Group] = {}
         self._group_of: list[Group] = []
         self._tiers: dict[tuple[str, str, int], Tier] = {}
         self._tier_of: list[Tier] = []
         self.dirty: set[Group] = set()
         """The groups whose queues' weights must be computed anew before the next draw."""
-        self._means = GrowableArray(np.float64)
+        self.means = GrowableArray(np.float64)
+        """The mean weight of the user priorities of each queue's jobs."""
         self._owners = GrowableArray(np.int32)
         self._class_numbers: dict[Requirements, int] = {}
 
@@ -87,7 +89,7 @@ class Weights:
         self._tier_of.append(tier)
         self.jobs.append(0)
         self.weights.append(0.0)
-        self._means.append(0.0)
+        self.means.append(0.0)
         self._owners.append(group.owners.setdefault(requirements.owner, len(group.owners)))
         number = self._class_number(requirements)
         self.class_sizes.items[number] += 1
@@ -97,7 +99,7 @@ class Weights:
     def group(self, vo: str, owner_group: str) -> Group:
         """Return the group of this name in a VO; it is added if it is unknown."""
         name = (vo, owner_group)
-        return self._groups.setdefault(name, Group(name))
+        return self.groups.setdefault(name, Group(name))
 
     def tier(self, requirements: Requirements) -> Tier:
         """Return the counters for the setup, VO and CPU segment of these requirements. Missing ones are created."""
@@ -111,6 +113,17 @@ class Weights:
         group.slots.remove(slot)
         group.members = None
 
+    def follow(self, former: "Weights", slots: Slots) -> None:
+        """Take over the numbers of jobs and the factors of usage of `former`. `slots` has, for each slot, the former one."""
+        self.jobs.values[:] = former.jobs.values[slots]
+        self.means.values[:] = former.means.values[slots]
+        self.count_usage({name: group.factors for name, group in former.groups.items()})
+        self.dirty.update(self.groups.values())
+
+    def containers(self) -> Iterator[Any]:
+        """Yield the lists and dicts with entries for many queues, which may be freed in parts when the weights are no longer used."""
+        yield from (self.members, self._class_numbers)
+
     def note(self, slot: int, count: int, mean: float) -> None:
         """Set how many jobs wait in the queue of a slot, and `mean`, the mean weight of their user priorities."""
         jobs = self.jobs.items
@@ -120,7 +133,7 @@ class Weights:
             if had:
                 self._empty(slot)
             return
-        means = self._means.items
+        means = self.means.items
         used = means[slot]
         if not had:
             self.dirty.add(self._group_of[slot])
@@ -141,12 +154,12 @@ class Weights:
 
     def reshare(self, name: VoGroup) -> None:
         """Register that the share of a group (VO and group name) has changed. Its weights are computed anew before the next draw."""
-        if name in self._groups:
-            self.dirty.add(self._groups[name])
+        if name in self.groups:
+            self.dirty.add(self.groups[name])
 
     def count_usage(self, factors: Mapping[VoGroup, Mapping[str, float]]) -> None:
         """Set the factors by which past usage changes the shares of owners, by group and owner; for others it is 1."""
-        for name, group in self._groups.items():
+        for name, group in self.groups.items():
             new = factors.get(name, {})
             if new != group.factors:
                 group.factors = new
@@ -155,7 +168,7 @@ class Weights:
     def waiting_owners(self) -> dict[VoGroup, set[str]]:
         """Return, for each group (VO and group name), the owners that have waiting jobs."""
         found = {}
-        for name, group in self._groups.items():
+        for name, group in self.groups.items():
             slots = self._alive(group)
             numbers = set(self._owners.values[slots].tolist())
             found[name] = {owner for owner, number in group.owners.items() if number in numbers}
@@ -199,7 +212,7 @@ class Weights:
         totals[classes[self._members(group)]] = 0.0
         share = self._shares.get(group.name) or GroupShare()
         owners = self._owners.values[slots]
-        own = shares.weights(share, owners, self._means.values[slots], _factors(group, owners))
+        own = shares.weights(share, owners, self.means.values[slots], _factors(group, owners))
         self.weights.values[slots] = own
         np.add.at(totals, classes[slots], own)
         group.whole, group.drift = float(own.sum()), 0.0

@@ -3,6 +3,7 @@
 import tracemalloc
 from collections import Counter
 from itertools import count
+from operator import attrgetter
 
 import numpy as np
 import pytest
@@ -367,7 +368,7 @@ def test_leeway_is_none_for_few_slots_and_one_batch_for_many():
     assert leeway_for(1_024) == 1_024
 
 
-@pytest.mark.parametrize("column", ["_weighing", "_pools", "_fitting", "_closed"])
+@pytest.mark.parametrize("column", ["_tables.weighing", "_tables.pools", "_tables.fitting", "_closed"])
 def test_a_queue_that_no_column_takes_leaves_the_others_as_they_were(
     column: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -375,7 +376,7 @@ def test_a_queue_that_no_column_takes_leaves_the_others_as_they_were(
     index.add_queue(1, asks(sites=("A",)))
     index.add(1, 1.0, [11])
 
-    append = getattr(index, column).append
+    append = attrgetter(column)(index).append
 
     def fail(requirements: Requirements) -> None:
         if "B" in requirements.sites:
@@ -383,7 +384,7 @@ def test_a_queue_that_no_column_takes_leaves_the_others_as_they_were(
         append(requirements)
 
     with monkeypatch.context() as faulty:
-        faulty.setattr(getattr(index, column), "append", fail, raising=True)
+        faulty.setattr(attrgetter(column)(index), "append", fail, raising=True)
         with pytest.raises(MemoryError):
             index.add_queue(2, asks(sites=("B",)))
     assert list(index.queue_ids()) == [1]

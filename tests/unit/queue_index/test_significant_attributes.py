@@ -264,7 +264,7 @@ def test_what_is_parsed_is_kept_when_an_index_numbers_its_queues_anew(
     for n in range(20):
         index.add_queue(n, asks(requirements=long(n)))
     monkeypatch.setattr(Expression, "parse", not_again)
-    for n in range(12):
+    for n in range(14):
         index.remove_queue(n)
     assert len(index._queues) < 20, "slots were numbered anew"
     index.add(19, 1.0, [1])

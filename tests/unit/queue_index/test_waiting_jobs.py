@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.matching.strategies import asks, new_index, offers
-from wms.ids import JobId
+from wms.ids import JobId, TaskQueueId
 from wms.queue_index.waiting_jobs import OLDEST, MatcherShare, WaitingJobs
 
 
@@ -18,7 +18,7 @@ def unroll(_):
 @given(st.lists(st.tuples(st.sampled_from("aaaadt"), st.integers(0, 300)), max_size=400), st.integers(0, 9))
 def test_waiting_against_a_set(steps, seed):
     rng = np.random.default_rng(seed)
-    waiting, model = WaitingJobs(number=0, queue=0, user_priority=1, weight=1.0), set()
+    waiting, model = WaitingJobs(number=0, tq_id=TaskQueueId(1), user_priority=1, weight=1.0), set()
     for step, job in steps:
         if step == "a" and job not in model:
             waiting.add(job)
