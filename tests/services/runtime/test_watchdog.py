@@ -1,5 +1,7 @@
 """What stands still is begun anew, and what hangs ends its process, once: the next life sets the message aside."""
 
+import asyncio
+import signal
 from pathlib import Path
 from typing import Any, cast
 
@@ -7,7 +9,7 @@ import asyncpg
 import pytest
 
 from tests.services.runtime.counting import Counting
-from tests.services.runtime.counting_service import HANGS
+from tests.services.runtime.counting_service import HANGS, HANGS_AT_END
 from tests.waiting import eventually
 from wms.bus.consumer import Consumer
 from wms.bus.membership import Membership
@@ -31,6 +33,20 @@ async def test_a_message_that_blocks_the_event_loop_ends_one_life_and_is_set_asi
         assert await counting.took_effect(range(20)) == list(range(20))
         await eventually(lambda: letters(database))
     assert await letters(database) == ["it was in hand when the process ended"]
+
+
+async def test_a_service_that_hangs_at_its_end_exits_at_its_deadline(tmp_path: Path, database: str) -> None:
+    async with (
+        KafkaBroker(tmp_path / "broker") as broker,
+        Counting(tmp_path, database, broker, idempotent=False).open() as counting,
+    ):
+        hanging = await counting.start(**{HANGS_AT_END: "1"})
+        await counting.tell(range(20))
+        await counting.took_effect(range(20))
+        hanging.send(signal.SIGTERM)
+        async with asyncio.timeout(30):
+            assert await hanging.wait() == 1
+        assert "in _stubborn" in hanging.log_tail(1_000), "its log says where it hung"
 
 
 async def letters(database: str) -> list[str]:

@@ -1,6 +1,9 @@
 """A process of loops: it ends when it is told to, and fails with its loops."""
 
 import asyncio
+import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -52,3 +55,54 @@ async def test_another_cluster_is_noticed(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(kafka, "read_cluster_id", other)
     with pytest.raises(NewCluster):
         await check_cluster(kafka)
+
+
+HANGING = """
+import asyncio, sys, threading, time
+
+from wms.runtime import process
+from wms.runtime.loop import NamedLoop
+
+process.END_SECONDS = 1.0
+
+async def stubborn():
+    try:
+        print("up", flush=True)
+        await asyncio.Event().wait()
+    finally:
+        match sys.argv[1]:
+            case "a blocked event loop":
+                threading.Event().wait()
+            case "a task that waits":
+                while True:
+                    try:
+                        await asyncio.Event().wait()
+                    except asyncio.CancelledError:
+                        pass
+            case "a thread":
+                asyncio.get_running_loop().run_in_executor(None, threading.Event().wait)
+
+async def main():
+    hanging = process.LoopProcess()
+    hanging.end_in_time()
+    hanging.add(NamedLoop("stubborn", stubborn))
+    await hanging.run_loops()
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("what", ["a blocked event loop", "a task that waits", "a thread"])
+def test_a_process_that_hangs_at_its_end_exits_at_its_deadline(what: str) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", HANGING, what], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "up\n"
+        process.send_signal(signal.SIGTERM)
+        try:
+            _, log = process.communicate(timeout=20)
+        finally:
+            process.kill()
+    assert process.returncode == 1
+    assert "Timeout" in log, "the log says where it hung"
