@@ -50,13 +50,6 @@ class BoundedConnection(HttpToolsProtocol):
         super().__init__(*server)
         self._bounds = bounds
         self._place = place
-        application = self.app
-
-        async def with_connection(scope: Any, receive: Any, send: Any) -> None:
-            scope[KEY] = self
-            await application(scope, receive, send)
-
-        self.app = with_connection
         self._is_known = False
         self._unparsed_bytes = 0
         """The bytes received since headers were last complete, or a piece of a body was parsed."""
@@ -74,6 +67,12 @@ class BoundedConnection(HttpToolsProtocol):
         self._bounds.asking.lift(self)
         self._bounds.reading.lift(self)
         super().connection_lost(exc)
+        # It is freed with its last task, and need not wait for the garbage collector: no cycle leads back to it.
+        self._place.end, self._place.is_idle = lambda: None, lambda: False
+        self._unset_keepalive_if_required()
+        self.pipeline.clear()
+        self.cycle = None  # type: ignore[assignment]  # as in uvicorn
+        self.scope = {}  # type: ignore[typeddict-item]
 
     def data_received(self, data: bytes) -> None:
         """Parse what was received; refuse headers that are too large. Stop the deadline for the headers once they are complete."""
@@ -84,6 +83,11 @@ class BoundedConnection(HttpToolsProtocol):
         if self._unparsed_bytes > HEADER_BYTES and not self.transport.is_closing():
             self.send_400_response(_TOO_LARGE)
         self._wait_for_request()
+
+    def on_message_begin(self) -> None:
+        """Begin a request's scope, in which endpoints find this connection."""
+        super().on_message_begin()
+        self.scope[KEY] = self  # type: ignore[typeddict-unknown-key]
 
     def on_headers_complete(self) -> None:
         """Begin to handle a request. Raise ValueError, upon which the parser stops, if its headers are too large or too many requests wait."""

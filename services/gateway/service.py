@@ -1,7 +1,5 @@
 """Assembles the gateway: makes its loops (tasks that run until the end) and the objects that they share."""
 
-import gc
-
 from services.gateway import submission_parsing
 from services.gateway.application import application
 from services.gateway.authentication import Authentication
@@ -21,16 +19,9 @@ from wms.parsing.parser_pool import ParserPool
 from wms.runtime.host import Host
 from wms.transfer import open_store
 
-COLLECT_AFTER = 15_000, 2, 1_000
-"""Thresholds of Python's garbage collector: lower ones than other services have, which read larger batches.
-
-With 20,000 connections a collection of the young would else hold the event loop for 0.1 to 1 s on a busy machine.
-"""
-
 
 async def build(host: Host, config: Config) -> None:
     """Make the loops of the gateway from its configuration, and add them to the host (the process that runs them)."""
-    gc.set_threshold(*COLLECT_AFTER)
     settings = config.gateway
     services = ServiceChannels(config.kafka)
     feed = EventFeed(host.kafka, find(TOPIC))

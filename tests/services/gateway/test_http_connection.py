@@ -2,13 +2,14 @@
 
 import asyncio
 import contextlib
+import gc
 import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from services.gateway.http_connection import PIPELINED
+from services.gateway.http_connection import PIPELINED, BoundedConnection
 from tests.certificates import certificate
 from tests.services.gateway.conftest import Door, a_gateway
 from tests.system.place import Place
@@ -57,6 +58,39 @@ async def test_headers_that_drip_are_cut_off(place: Place, before: bytes) -> Non
         assert read.count(b"HTTP/1.1 200") == (1 if before else 0)
         dripping.cancel()
         writer.close()
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"GET /api/v1/hea",
+        b"GET /api/v1/health HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"GET /api/v1/health HTTP/1.1\r\nHost: x\r\n\r\n" * 3,
+    ],
+    ids=["nothing", "a half line", "a request", "three at once"],
+)
+async def test_a_connection_that_ends_is_freed_without_the_garbage_collector(
+    place: Place, sent: bytes
+) -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        async with a_gateway(place) as door:
+            for _ in range(5):
+                reader, writer = await opened(door)
+                writer.write(sent)
+                if b"\r\n\r\n" in sent:
+                    assert await reader.readline()
+                writer.close()
+                await writer.wait_closed()
+            await eventually(lambda: not connections(), PATIENCE)
+    finally:
+        gc.enable()
+
+
+def connections() -> list[BoundedConnection]:
+    return [each for each in gc.get_objects() if isinstance(each, BoundedConnection)]
 
 
 async def test_who_sends_nothing_is_cut_off(place: Place) -> None:

@@ -1,6 +1,7 @@
 """A process of loops: it ends when it is told to, and fails with its loops."""
 
 import asyncio
+import gc
 import signal
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import pytest
 from wms.bus.connection_settings import KafkaSettings
 from wms.bus.kafka import Kafka
 from wms.runtime.loop import LoopEnded, NamedLoop
-from wms.runtime.process import LoopProcess, NewCluster, check_cluster
+from wms.runtime.process import COLLECT_AFTER, LoopProcess, NewCluster, check_cluster
 
 
 async def test_all_loops_run_until_it_is_stopped() -> None:
@@ -55,6 +56,30 @@ async def test_another_cluster_is_noticed(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(kafka, "read_cluster_id", other)
     with pytest.raises(NewCluster):
         await check_cluster(kafka)
+
+
+LOOKED_AT = 40_000
+"""The most objects that a collection of the young may look at: 20 ms."""
+
+
+def test_no_collection_of_the_young_looks_at_many_objects() -> None:
+    sizes: list[int] = []
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        if phase == "start" and info["generation"] < 2:
+            sizes.append(sum(len(gc.get_objects(each)) for each in range(info["generation"] + 1)))
+
+    before = gc.get_threshold()
+    gc.collect()
+    gc.callbacks.append(note)
+    gc.set_threshold(*COLLECT_AFTER)
+    try:
+        held = [[n] for n in range(300_000)]
+    finally:
+        gc.set_threshold(*before)
+        gc.callbacks.remove(note)
+    assert len(sizes) > 20
+    assert max(sizes) < LOOKED_AT + 1_000 < len(held)
 
 
 HANGING = """
