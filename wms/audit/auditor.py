@@ -91,12 +91,12 @@ async def examine(
 
 
 async def _held(connection: asyncpg.Connection, rule: _Rule, known: Mapping[str, object]) -> Check:
-    checked = await connection.fetchval(f"select count(*) from {rule.of}")  # noqa: S608 - the words of our own file
     given = [value for parameter, value in known.items() if parameter in rule.query]
-    found = await connection.fetch(f"select * from ({rule.query}) as violations limit {SHOWN}", *given)  # noqa: S608
-    return Check(
-        name=rule.name,
-        invariant=rule.invariant,
-        checked=checked,
-        violations=tuple(row[0] for row in found),
+    # Both in one statement: most of what a rule costs is to send and plan it.
+    row = await connection.fetchrow(
+        f"select (select count(*) from {rule.of}),"  # noqa: S608 - the words of our own file
+        f" array(select violation from ({rule.query}) as violations (violation) limit {SHOWN})",
+        *given,
     )
+    assert row is not None
+    return Check(name=rule.name, invariant=rule.invariant, checked=row[0], violations=tuple(row[1]))
