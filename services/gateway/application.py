@@ -32,7 +32,6 @@ from services.gateway.concurrent_requests import ConcurrentRequestsMiddleware
 from services.gateway.dashboard_files import DashboardFiles
 from services.gateway.ended_requests import EndedRequestsMiddleware
 from services.gateway.openapi import document, name_of
-from services.gateway.operation import Operation
 from services.gateway.problem import MEDIA_TYPE, TITLES, ProblemDetails, headers_of, problem_of
 from services.gateway.route import Route
 from services.gateway.routes import OPERATIONS
@@ -71,9 +70,11 @@ def application(desk: Desk) -> Starlette:
 
 def _paths(desk: Desk) -> Iterator[BaseRoute]:
     """Yield one path for each URL, with the endpoints of all its methods. So a 405 response can list the allowed methods."""
+    others = _others(desk)
     by_path: dict[str, dict[str, Endpoint]] = {}
     for each in OPERATIONS:
-        by_path.setdefault(each.path, {})[each.method] = _endpoint(each, desk)
+        served = ServiceRequest(each, desk).respond if isinstance(each, Route) else others[name_of(each)]
+        by_path.setdefault(each.path, {})[each.method] = served
     for path, endpoints in sorted(by_path.items(), key=lambda each: each[0] not in FREQUENT):
         yield Path(PREFIX + path, partial(_respond, path, endpoints), methods=list(endpoints))
     files = DashboardFiles(desk.authentication)
@@ -82,12 +83,11 @@ def _paths(desk: Desk) -> Iterator[BaseRoute]:
         yield Path(address, files.page)
 
 
-def _endpoint(operation: Operation, desk: Desk) -> Endpoint:
-    if isinstance(operation, Route):
-        return ServiceRequest(operation, desk).respond
+def _others(desk: Desk) -> dict[str, Endpoint]:
+    """Return the endpoints of the operations that are not answered by a service's reply alone, by the operations' names."""
     files = user_sandboxes.UserSandboxes(desk)
     of_attempts = attempt_sandboxes.AttemptSandboxes(desk)
-    others: dict[str, Endpoint] = {
+    return {
         name_of(job_submission.SUBMIT): job_submission.JobSubmission(desk).respond,
         name_of(user_sandboxes.UPLOAD): files.upload,
         name_of(user_sandboxes.OUTPUT): files.output,
@@ -106,7 +106,6 @@ def _endpoint(operation: Operation, desk: Desk) -> Endpoint:
         name_of(about.HEALTH): about.About(about.health(), desk).respond,
         name_of(about.OPENAPI): about.About(document(OPERATIONS), desk).respond,
     }
-    return others[name_of(operation)]
 
 
 async def _respond(path: str, endpoints: Mapping[str, Endpoint], request: Request) -> Response:
