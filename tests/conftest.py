@@ -5,11 +5,12 @@ Docker daemon answers; else the embedded one is started, in a directory of the s
 """
 
 import contextlib
+import gc
 import itertools
 import os
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -44,6 +45,17 @@ IN_MEMORY = Path("/dev/shm")
 IN_MEMORY_PREFIX = "wms-tests-"
 ROOM_BYTES = 2 * 1024**3
 """What has to be free there: each process that runs tests keeps its databases in it."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep the garbage collector from what was collected: thirteen thousand tests, which live as long as the process."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(trylast=True)
