@@ -20,12 +20,11 @@ LONG = {
     "tests/services/job_agent/payload/test_limit_enforcement.py": 25.0,
     "tests/services/job_agent/payload/test_orphans.py": 20.0,
     "tests/system/test_cli.py": 20.0,
-    "tests/system/demo/test_run.py": 30.0,
+    "tests/system/demo/test_run.py": 15.0,
+    "tests/system/test_pilots_over_https.py": 30.0,
+    "tests/system/test_placed_jobs.py": 20.0,
     "tests/system/test_provisioning.py": 20.0,
     "tests/system/client/test_executor.py": 20.0,
-    "tests/system/dask/test_cluster.py": 15.0,
-    "tests/system/replay/test_run.py": 25.0,
-    "tests/system/test_short_tokens.py": 20.0,
 }
 """The seconds of files whose tests take longer than others."""
 

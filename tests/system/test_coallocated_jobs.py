@@ -2,10 +2,11 @@
 
 import os
 import signal
-from pathlib import Path
+from collections.abc import AsyncIterator
 
 import asyncpg
 import pytest
+import pytest_asyncio
 
 from tests.system.test_reserved_jobs import OTHER, SLOTS, reserving, two_sites
 from tests.waiting import eventually
@@ -14,6 +15,8 @@ from wms.client import Client, JobDescription
 from wms.embedded.system import System
 from wms.faultpoint import BROKER_POINTS
 from wms.jobdesc.preferences import JobPreferences
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 PAIR = JobDescription(
     executable="/bin/true",
@@ -60,37 +63,42 @@ async def ran_together(system: System, connection: asyncpg.Connection, client: C
     assert report.ok, report.text(brief=True)
 
 
-@pytest.mark.timeout(360)
-async def test_two_jobs_start_together_though_one_site_is_free_later(tmp_path: Path) -> None:
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def sites(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> AsyncIterator[tuple[System, asyncpg.Connection, Client]]:
     async with (
-        two_sites(tmp_path) as (system, connection),
+        two_sites(tmp_path_factory.mktemp("pairs")) as (system, connection),
         Client.connect(system.layout.root, timeout=60) as client,
     ):
         await eventually(lambda: reserving(connection), within=60)
-        await client.submit(BUSY)
+        yield system, connection, client
 
-        async def is_busy() -> bool:
-            return bool(await connection.fetchval(HALF_A_MINUTE))
 
-        await eventually(is_busy, within=60)
+async def test_two_jobs_start_together_though_one_site_is_free_later(
+    sites: tuple[System, asyncpg.Connection, Client],
+) -> None:
+    system, connection, client = sites
+    await client.submit(BUSY)
+
+    async def is_busy() -> bool:
+        return bool(await connection.fetchval(HALF_A_MINUTE))
+
+    await eventually(is_busy, within=60)
+    await ran_together(system, connection, client)
+
+
+async def test_a_broker_that_dies_amid_the_steps_of_a_group_starts_both_jobs(
+    sites: tuple[System, asyncpg.Connection, Client],
+) -> None:
+    system, connection, client = sites
+    # The first step asks, later ones confirm and place.
+    for time, point in enumerate(sorted(BROKER_POINTS), start=1):
+        await restart(system, WMS_FAULTPOINT=f"{point}:{time}", WMS_BROKERING__CLAIM_SECONDS="2")
+        armed = starts(system)
         await ran_together(system, connection, client)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(900)
-async def test_a_broker_that_dies_amid_the_steps_of_a_group_starts_both_jobs(tmp_path: Path) -> None:
-    async with (
-        two_sites(tmp_path) as (system, connection),
-        Client.connect(system.layout.root, timeout=60) as client,
-    ):
-        await eventually(lambda: reserving(connection), within=60)
-        # The first step asks, later ones confirm and place.
-        for time, point in enumerate(sorted(BROKER_POINTS), start=1):
-            await restart(system, WMS_FAULTPOINT=f"{point}:{time}", WMS_BROKERING__CLAIM_SECONDS="2")
-            armed = starts(system)
-            await ran_together(system, connection, client)
-            await started_after(system, armed)
-            assert system.state().children["resource_broker"].last_exit == -signal.SIGKILL
+        await started_after(system, armed)
+        assert system.state().children["resource_broker"].last_exit == -signal.SIGKILL
 
 
 def starts(system: System) -> int:

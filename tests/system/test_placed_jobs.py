@@ -1,4 +1,4 @@
-"""Placed jobs on a whole system that runs: by pilots of their own and as batch jobs, beside jobs of the ordinary pull."""
+"""Jobs that a whole system places: ranked, reserved for, run by pilots of their own or as batch jobs, beside jobs of the ordinary pull."""
 
 from collections.abc import AsyncIterator
 
@@ -15,6 +15,7 @@ from wms.db import ad, placement
 from wms.db.database import Database
 from wms.db.placement import NewPlacement, Placement
 from wms.embedded.system import System
+from wms.errors import Rejected
 from wms.files import Table
 from wms.ids import JobId
 from wms.jobdesc.preferences import JobPreferences
@@ -76,6 +77,56 @@ async def audited(system: System) -> None:
     assert system.facts is not None
     report = await audit(system.facts.postgres_url)
     assert report.ok, report.text(brief=True)
+
+
+@pytest.mark.timeout(120)
+async def test_a_job_with_preferences_is_ranked_placed_run_and_its_predictions_are_scored(
+    client: Client,
+) -> None:
+    wanted = JobDescription(executable="/bin/true", cpu_time=60, preferences=JobPreferences())
+    submission = await client.submit([wanted])
+    assert await client.wait(submission.selector(), timeout=90) == {"Done": 1}
+    found = await client.ranking(submission.ids[0][0])
+    assert [(each.site, each.rank) for each in found.elements] == [("local", 1)]
+    assert [each.attempt for each in found.placements] == [1]
+
+    async def scored() -> bool:
+        return any(each.scored for each in await client.predictions())
+
+    await eventually(scored, within=30)
+
+
+@pytest.mark.timeout(240)
+async def test_a_job_whose_reservation_is_cancelled_is_placed_anew(system: System, client: Client) -> None:
+    later = JobPreferences(earliest_start_after=3_600.0, latest_start_after=3_600.0)
+    wanted = JobDescription(executable="/bin/true", cpu_time=60, preferences=later)
+    submission = await client.submit(wanted)
+    (job_id,) = submission.job_ids()
+
+    async def confirmed() -> str:
+        lines = [each async for each in client.reservations(job=job_id)]
+        return next((each.agreement_id for each in lines if each.state == "Confirmed"), "")
+
+    first = await eventually(confirmed, within=60)
+
+    async def is_placed(count: int) -> bool:
+        return len((await client.ranking(job_id)).placements) == count
+
+    await eventually(lambda: is_placed(1), within=30)
+    said = await client.cancel_reservations([first], "not this one")
+    assert said.startswith(f"cancelled: {first};")
+    await eventually(lambda: is_placed(2), within=60)
+    lost, again = (await client.ranking(job_id)).placements
+    assert (lost.state, lost.reason) == ("Failed", "RESERVATION_LOST")
+    assert "not this one" in lost.reason_text
+    assert again.state in ("Ordered", "Sent")
+    second = await eventually(confirmed, within=30)
+    assert second != first
+    with pytest.raises(Rejected, match="RESERVATION_OVER"):
+        await client.cancel_reservations([second, first])
+    assert await confirmed() == second, "none of them was cancelled"
+    await client.kill(submission.selector())
+    await audited(system)
 
 
 @pytest.mark.timeout(180)

@@ -14,7 +14,6 @@ from wms.audit import audit
 from wms.client import Client, JobDescription
 from wms.embedded.server import Program
 from wms.embedded.system import System
-from wms.errors import Rejected
 from wms.files import to_toml, write_secret
 from wms.jobdesc.preferences import JobPreferences
 
@@ -90,43 +89,4 @@ async def test_one_agreement_is_used_and_the_other_cancelled(tmp_path: Path) -> 
         began = await connection.fetchval("select accepted_at from attempt where job_id = $1", job_id)
         assert used["start_at"] <= began < used["ends_at"]
         report = await audit(system.facts.postgres_url if system.facts else "")
-        assert report.ok, report.text(brief=True)
-
-
-@pytest.mark.timeout(240)
-async def test_a_job_whose_reservation_is_cancelled_is_placed_anew(tmp_path: Path) -> None:
-    later = JobPreferences(earliest_start_after=3_600.0, latest_start_after=3_600.0)
-    wanted = JobDescription(executable="/bin/true", cpu_time=60, preferences=later)
-    async with (
-        System(tmp_path, durable=False, slots=SLOTS) as system,
-        Client.connect(system.layout.root, timeout=60) as client,
-    ):
-        submission = await client.submit(wanted)
-        (job_id,) = submission.job_ids()
-
-        async def confirmed() -> str:
-            lines = [each async for each in client.reservations(job=job_id)]
-            return next((each.agreement_id for each in lines if each.state == "Confirmed"), "")
-
-        first = await eventually(confirmed, within=60)
-
-        async def is_placed(count: int) -> bool:
-            return len((await client.ranking(job_id)).placements) == count
-
-        await eventually(lambda: is_placed(1), within=30)
-        said = await client.cancel_reservations([first], "not this one")
-        assert said.startswith(f"cancelled: {first};")
-        await eventually(lambda: is_placed(2), within=60)
-        lost, again = (await client.ranking(job_id)).placements
-        assert (lost.state, lost.reason) == ("Failed", "RESERVATION_LOST")
-        assert "not this one" in lost.reason_text
-        assert again.state in ("Ordered", "Sent")
-        second = await eventually(confirmed, within=30)
-        assert second != first
-        with pytest.raises(Rejected, match="RESERVATION_OVER"):
-            await client.cancel_reservations([second, first])
-        assert await confirmed() == second, "none of them was cancelled"
-        await client.kill(submission.selector())
-        assert system.facts is not None
-        report = await audit(system.facts.postgres_url)
         assert report.ok, report.text(brief=True)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import asyncpg
+import pytest
 
 from tests.waiting import eventually
 from wms.client import Client, JobDescription
@@ -11,6 +12,7 @@ from wms.embedded.system import System
 from wms.runtime import clock
 
 
+@pytest.mark.slow
 async def test_a_system_outlives_its_first_tokens(tmp_path: Path, database: str) -> None:
     pilots = {"token_seconds": 4.0}
     async with (

@@ -106,6 +106,7 @@ async def test_nothing_is_up_so_nothing_comes_down(quick_tmp: Path) -> None:
     assert not await down(quick_tmp)
 
 
+@pytest.mark.slow
 async def test_every_service_runs_and_comes_back_when_killed(quick_tmp: Path) -> None:
     async with System(quick_tmp, durable=False) as system:
         assert set(system.state().children) == {"postgres", "broker", *SERVICES}

@@ -14,7 +14,7 @@ from tests.system.place import Place
 from tests.waiting import eventually
 from wms.embedded.process import free_port
 
-KILLS = 4
+KILLS = 2
 
 
 @contextlib.asynccontextmanager

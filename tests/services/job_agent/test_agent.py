@@ -390,7 +390,7 @@ async def test_what_a_job_uses_over_time_is_told_while_it_runs_and_kept(place: G
     site = place.site()
     await place.agent(site, slots=1)
     # Two points need some seconds, and the next renewal tells them.
-    (job_id,) = await place.submit(site, "/bin/sh", "-c", "while :; do :; done", wall_time=14)
+    (job_id,) = await place.submit(site, "/bin/sh", "-c", "while sleep 0.02; do :; done", wall_time=14)
 
     async def told() -> bool:
         return any(len(each.usage_points) > 1 for each in (await place.client.show(job_id)).attempts)

@@ -66,6 +66,7 @@ def live(root: Path) -> int:
     return sum(counts.values())
 
 
+@pytest.mark.slow
 def test_the_first_examples_of_dask_run_in_jobs(root: Path, cluster: WmsCluster) -> None:
     cluster.scale(2)
     with DaskClient(cluster) as client:

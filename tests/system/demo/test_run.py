@@ -70,8 +70,8 @@ async def test_all_goes_well_and_says_so(place: Path, tmp_path: Path) -> None:
     ("number", "ignoring"),
     [
         (signal.SIGINT, None),
-        pytest.param(signal.SIGTERM, None, marks=pytest.mark.slow),
-        (signal.SIGTERM, signal.SIGINT),
+        # As in a shell's background.
+        pytest.param(signal.SIGTERM, signal.SIGINT, marks=pytest.mark.slow),
     ],
 )
 async def test_interrupted_it_stops_everything_and_leaves_nothing(

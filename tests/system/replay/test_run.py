@@ -1,4 +1,4 @@
-"""`wms replay` as a user runs it: a small trace in the quick suite, a piece of a grid's real one where its file is."""
+"""`wms replay` as a user runs it: a small trace, and a piece of a grid's real one where its file is."""
 
 import gzip
 import os
@@ -46,6 +46,7 @@ def small_trace(path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_a_small_trace_ends_correctly(tmp_path: Path) -> None:
     trace = small_trace(tmp_path / "small.swf.gz")
