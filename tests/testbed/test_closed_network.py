@@ -24,7 +24,7 @@ from wms.audit import audit
 from wms.client import Client, JobDescription
 from wms.embedded.system import System
 
-pytestmark = [pytest.mark.testbed, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.testbed, pytest.mark.long, pytest.mark.timeout(600)]
 
 JOBS_AT_EACH, JOBS_ANYWHERE = 160, 180
 KILL_AFTER = (100, 300)

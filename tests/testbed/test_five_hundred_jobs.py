@@ -20,7 +20,7 @@ from wms.client import Client, JobDescription, select
 from wms.embedded.system import System
 from wms.matching.limits import LimitRule
 
-pytestmark = [pytest.mark.testbed, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.testbed, pytest.mark.long, pytest.mark.timeout(600)]
 
 JOBS_AT_EACH, JOBS_ANYWHERE = 90, 140
 SLOTS = 6
