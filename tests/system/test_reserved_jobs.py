@@ -56,8 +56,9 @@ async def two_sites(root: Path) -> AsyncIterator[tuple[System, asyncpg.Connectio
 
 
 async def reserving(connection: asyncpg.Connection) -> bool:
-    """Return whether both sites advertise and decide on offers."""
-    told = "select count(*) from agreement_element e join ad using (site, ce) where e.told_until > now()"
+    """Return whether both sites advertise, pilots can be sent there, and they decide on offers."""
+    told = """select count(*) from agreement_element e join ad a using (site, ce)
+              where e.told_until > now() and a.pilot_seconds is not null"""
     return bool(await connection.fetchval(told) == 2)
 
 

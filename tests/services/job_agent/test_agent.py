@@ -379,7 +379,7 @@ async def test_an_agent_without_its_token_says_so(place: Grid) -> None:
 async def test_a_job_that_cannot_be_understood_by_the_node_fails_for_its_user(place: Grid) -> None:
     site = place.site()
     await place.agent(site)
-    (missing,) = await place.submit(site, "./no-such-program")
+    (missing,) = await place.submit(site, "no-such-program")
     await place.until([missing], "Failed")
     (attempt,) = await place.attempts(missing)
     assert (attempt["outcome"], attempt["reason"]) == ("failed", "NOT_STARTED")
