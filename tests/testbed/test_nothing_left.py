@@ -20,7 +20,12 @@ from wms.dispatch.local import LocalDispatcher
 from wms.dispatch.slurm import Cluster, SlurmDispatcher
 from wms.ids import CeId, PilotId
 
-pytestmark = [pytest.mark.testbed, pytest.mark.long, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.testbed,
+    pytest.mark.long,
+    pytest.mark.asyncio(loop_scope="session"),
+    pytest.mark.timeout(300),
+]
 
 ENVIRONMENT = {"PATH": os.environ["PATH"] + ":/usr/bin:/bin"}
 SHELL = ["/bin/sh", "-c", '. "$2"', "agent"]
