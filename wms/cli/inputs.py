@@ -36,9 +36,10 @@ def inputs_of(
 
     A job's program is among its files if it is a local file. Raise Rejected if a file is missing.
     """
-    from wms.cli.job_descriptions import local_namesake, program_to_send, unknown_placeholders
+    from wms.cli.job_descriptions import local_namesake, unknown_placeholders
     from wms.client.files import members
     from wms.client.job_inputs import is_own, paths_of_jobs
+    from wms.client.sent_program import program_to_send
 
     odd = dict.fromkeys(filter(None, map(unknown_placeholders, descriptions)))
     for each_note in list(odd)[:NOTES]:

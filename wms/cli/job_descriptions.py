@@ -288,43 +288,6 @@ def _read(file: BinaryIO, limit: int) -> bytes:
     return file.read(limit + 1)
 
 
-# --- the program itself, where it is a file here -------------------------------------------------------------------
-
-
-def program_to_send(description: JobDescription, carried: Sequence[str]) -> Path | None:
-    """Return the local file to send as the description's executable; None if none is to be sent.
-
-    A file is sent if the executable is a relative path with a slash. `carried` are names of files that are sent in any case. Raise
-    Rejected if the file is missing, lies outside the current directory, or is not executable.
-    """
-    name = description.executable
-    if name.startswith("/") or "/" not in name:
-        return None
-    plain = os.path.normpath(name)
-    if plain.split("/")[0] == "..":
-        raise Rejected(
-            "PROGRAM_OUTSIDE",
-            f"{shown(name, 200)} lies outside this directory, and a job has nothing above its own",
-            "go to its directory first, or send it by --input and run ./its-name",
-        )
-    path = Path(plain)
-    if plain in carried or (not path.exists() and description.input_sandbox):
-        return None
-    if not path.is_file():
-        raise Rejected(
-            "NO_SUCH_FILE",
-            f"there is no program {shown(name, 200)} here to send along",
-            "give a path from this directory, an absolute path at the site, or a bare name to look up there",
-        )
-    if not os.access(path, os.X_OK):
-        raise Rejected(
-            "NOT_EXECUTABLE",
-            f"{name} may not be executed",
-            f"chmod +x {name}, or run it by its interpreter: -- python3 {name} (with --input {name})",
-        )
-    return path
-
-
 def local_namesake(description: JobDescription) -> str | None:
     """Return a warning if the executable is a bare name, such as `prog`, and also a file here that is not in PATH; else None.
 

@@ -16,10 +16,11 @@ from wms.client.dead_letter_client import DeadLetterClient
 from wms.client.files import Fetched, fetch, members, output_of
 from wms.client.job_events import JobEvents
 from wms.client.job_inputs import Progress, upload_archives
-from wms.client.plain_values import plain, program_to_send
+from wms.client.plain_values import plain
 from wms.client.query_client import FETCHES_AT_ONCE, Counts
 from wms.client.result_table import result_row
 from wms.client.selector import normalised, nothing_found
+from wms.client.sent_program import brings_files, program_to_send
 from wms.client.submission import Submission, check_id, new_id
 from wms.client.submitting import submit
 from wms.client.watching import JobWatch, counts_at_end, pinned
@@ -439,7 +440,10 @@ class Client(DeadLetterClient):
 
     async def _with_programs(self, jobs: Sequence[JobDescription]) -> Sequence[JobDescription]:
         """Upload the programs that are files of this machine, each once. Return the descriptions with references to them."""
-        needed = [program_to_send(each) if isinstance(each, JobDescription) else None for each in jobs]
+        needed = [
+            program_to_send(each) if isinstance(each, JobDescription) and not brings_files(each) else None
+            for each in jobs
+        ]
         sent = {path: await self.upload([path]) for path in dict.fromkeys(filter(None, needed))}
         return [
             msgspec.structs.replace(each, input_sandbox=(sent[path],)) if path else each

@@ -1,13 +1,11 @@
-"""Descriptions as programs make them: numbers where texts belong, sizes and times with units, and programs that are files here."""
+"""Descriptions as programs make them: numbers where texts belong, sizes and times with units."""
 
-import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from wms.errors import Rejected, shown
 from wms.jobdesc.description import JobDescription
 from wms.quantities import mebibytes, seconds, size_in_bytes
 
@@ -58,32 +56,3 @@ def _texts(values: object) -> object:
 def _text(value: object) -> object:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return str(value) if is_number or isinstance(value, Path) else value
-
-
-def program_to_send(description: JobDescription) -> Path | None:
-    """Return the file of this machine that goes with the job as its program: an executable such as `./fit`. None if none does.
-
-    If the description says where its files come from, the program is among them. Raise Rejected if there is no such file, or if
-    it may not be executed.
-    """
-    name = description.executable
-    brings = (
-        description.input_sandbox
-        or description.inputs
-        or description.input_from
-        or description.input_parameters
-    )
-    if not isinstance(name, str) or name.startswith("/") or "/" not in name or brings:
-        return None
-    path = Path(os.path.normpath(name))
-    if path.parts[0] == ".." or not path.is_file():
-        raise Rejected(
-            "NO_SUCH_FILE",
-            f"there is no program {shown(name, 200)} here to send along",
-            "name one below this directory, an absolute path at the site, or files that bring it: input_sandbox",
-        )
-    if not os.access(path, os.X_OK):
-        raise Rejected(
-            "NOT_EXECUTABLE", f"{shown(name, 200)} may not be executed", f"chmod +x {shown(name, 200)}"
-        )
-    return path

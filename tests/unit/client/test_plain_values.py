@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from wms.client.plain_values import plain, program_to_send
-from wms.errors import Rejected
+from wms.client.plain_values import plain
 from wms.jobdesc import validate
-from wms.jobdesc.description import JobDescription, SandboxRef
+from wms.jobdesc.description import JobDescription
 
 
 @pytest.mark.parametrize(
@@ -51,17 +50,3 @@ def test_what_means_nothing_stays_for_validation_to_name(field: str, value: Any)
 def test_what_is_plain_is_not_made_anew() -> None:
     given = JobDescription(executable="true", arguments=("a",), parameters={"x": ("1",) * 10}, memory_mb=5)
     assert plain(given) is given
-
-
-def test_a_program_that_is_a_file_here_goes_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "fit").write_text("#!/bin/sh\n")
-    job = JobDescription(executable="./fit")
-    with pytest.raises(Rejected, match="NOT_EXECUTABLE"):
-        program_to_send(job)
-    (tmp_path / "fit").chmod(0o755)
-    assert program_to_send(job) == Path("fit")
-    with pytest.raises(Rejected, match="NO_SUCH_FILE"):
-        program_to_send(JobDescription(executable="./fitt"))
-    brought = JobDescription(executable="./fitt", input_sandbox=(SandboxRef(sha256="0" * 64, size=1),))
-    assert [program_to_send(each) for each in (brought, JobDescription(executable="/bin/true"))] == [None] * 2
