@@ -25,8 +25,9 @@ from wms.jobdesc.validation import RULES
 
 SIZE_LIMIT: Final = 10_000
 SECONDS_PER_KILOBYTE: Final = 0.005
-SECONDS_PER_DESCRIPTION: Final = 0.0002
-"""What each description may take besides, where six bytes make one on its user's own machine (`Entrance.makes`)."""
+SECONDS_PER_DESCRIPTION: Final = 0.0004
+SECONDS_PER_COPIED_BYTE: Final = 3e-7
+"""What each description may take besides, where six bytes make one on its user's own machine (`Entrance.makes`), with all of the text in it."""
 MEMORY_BYTES: Final = 32 * 1024 * 1024
 KEPT: Final = 12
 """The dearest documents of an entrance that are changed further."""
@@ -103,7 +104,8 @@ class Climb:
         seconds = time.thread_time() - began
         memory = 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
         allowed = SECONDS_PER_KILOBYTE * max(1.0, len(document) / 1_000)
-        allowed += SECONDS_PER_DESCRIPTION * self.entrance.makes(document)
+        each = SECONDS_PER_DESCRIPTION + SECONDS_PER_COPIED_BYTE * len(document)
+        allowed += each * self.entrance.makes(document)
         return Cost(max(seconds / allowed, memory / MEMORY_BYTES), seconds, memory, document)
 
     def _changed(self, document: bytes) -> bytes:

@@ -17,6 +17,8 @@ from wms.jobdesc.languages.submit_machine import SubmitMachine
 
 STEPS_LIMIT: Final = 2_000
 """How many macros may be replaced in one value."""
+DEPTH_LIMIT: Final = 10
+"""How many brackets may stand within each other in the default of a macro. So each place of a text is read a few times at most."""
 LENGTH_LIMIT: Final = 65_536
 """How many characters a value may have. Macros that use each other twice would double it again and again."""
 RANDOM: Final = ("RANDOM_CHOICE", "RANDOM_INTEGER")
@@ -46,17 +48,19 @@ class MacroCall(NamedTuple):
 
 
 def calls(text: str, at: int = 0) -> "MacroCall | None":
-    """Return the first macro at or after a place in a text; None if there is none. Raise MacroError for `$$(name)`."""
-    closings = dict[int, int]()
+    """Return the first macro at or after a place in a text; None if there is none.
+
+    Raise MacroError for `$$(name)`, and for brackets that nest too deep.
+    """
     while found := _START.search(text, at):
-        call = _call(text, found, closings)
+        call = _call(text, found)
         if call is not None and not (not call.function and call.body.lower() == "dollar"):
             return call
         at = found.end()
     return None
 
 
-def _call(text: str, found: "re.Match[str]", closings: dict[int, int]) -> MacroCall | None:
+def _call(text: str, found: "re.Match[str]") -> MacroCall | None:
     function, at = found[2], found.end()
     if found[1]:
         raise MacroError(
@@ -70,9 +74,7 @@ def _call(text: str, found: "re.Match[str]", closings: dict[int, int]) -> MacroC
             return MacroCall(function, name[0], None, found.start(), end + 1)
         if text[end : end + 1] != ":":
             return None
-        if not closings:
-            closings |= _closings(text, at - 1)
-        close = closings[at - 1]
+        close = _closing(text, at - 1)
         return (
             None
             if close < 0
@@ -84,16 +86,16 @@ def _call(text: str, found: "re.Match[str]", closings: dict[int, int]) -> MacroC
     return None if close < 0 else MacroCall(function, text[at:close], None, found.start(), close + 1)
 
 
-def _closings(text: str, at: int) -> dict[int, int]:
-    """Return the place of the closing bracket of each opening one from a place on; -1: it is not closed."""
-    found, unclosed = dict[int, int](), list[int]()
+def _closing(text: str, at: int) -> int:
+    """Return the place of the bracket that closes the one at a place; -1: none does. Raise MacroError if brackets nest too deep."""
+    depth = 0
     for each in _BRACKET.finditer(text, at):
-        if each[0] == "(":
-            found[each.start()] = -1
-            unclosed.append(each.start())
-        elif unclosed:
-            found[unclosed.pop()] = each.start()
-    return found
+        depth += 1 if each[0] == "(" else -1
+        if depth == 0:
+            return each.start()
+        if depth > DEPTH_LIMIT:
+            raise MacroError(f"has more than {DEPTH_LIMIT} brackets within each other")
+    return -1
 
 
 @lru_cache(maxsize=256)  # each queue statement asks for the same commands
@@ -134,17 +136,23 @@ class MacroExpansion:
 
     def expand(self, text: str) -> str:
         """Return a text with all its macros replaced. Raise MacroError if one cannot be."""
+        done, size = list[str](), len(text)
         steps, at = 0, 0
         while call := calls(text, at):
             steps += 1
             instead = self._column(text[call.start : call.end])
             value = self._value(call) if instead is None else instead
-            text, at = text[: call.start] + value + text[call.end :], call.start
-            if instead is not None:
-                at += len(value)
-            if steps > STEPS_LIMIT or len(text) > LENGTH_LIMIT:
+            done.append(text[at : call.start])
+            size += len(value) - (call.end - call.start)
+            if steps > STEPS_LIMIT or size > LENGTH_LIMIT:
                 raise MacroError("has macros that hold each other, or grow too large")
-        return re.sub(r"\$\(dollar\)", "$", text, flags=re.IGNORECASE)
+            if instead is None and "$" in value:
+                # It may hold macros, also together with what follows it.
+                text, at = value + text[call.end :], 0
+            else:
+                done.append(value)
+                at = call.end
+        return re.sub(r"\$\(dollar\)", "$", "".join(done) + text[at:], flags=re.IGNORECASE)
 
     def _value(self, call: MacroCall) -> str:
         if not call.function:

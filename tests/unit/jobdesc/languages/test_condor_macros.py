@@ -8,7 +8,7 @@ import pytest
 from tests.unit.jobdesc.languages.condor_machine import MACHINE
 from wms.jobdesc.expansion import Expansion
 from wms.jobdesc.languages.condor_jobs import QueuedJobs
-from wms.jobdesc.languages.condor_macros import MacroError, MacroExpansion, names_in
+from wms.jobdesc.languages.condor_macros import DEPTH_LIMIT, MacroError, MacroExpansion, names_in
 from wms.jobdesc.languages.condor_text import parse
 
 KNOWN = {
@@ -105,3 +105,15 @@ def test_the_jobs_of_a_statement_are_those_of_htcondor() -> None:
         for name, each in own.items():
             submit[name] = str(each)
         assert jobs.value("$(v)", job) == submit.expand("v")
+
+
+def test_brackets_in_defaults_nest_a_few_times_only() -> None:
+    nested = "$(a:" * DEPTH_LIMIT + "x" + ")" * DEPTH_LIMIT
+    assert MacroExpansion(lambda _: None, None).expand(nested) == "x"
+    with pytest.raises(MacroError, match="within each other"):
+        MacroExpansion(lambda _: None, None).expand(f"$(a:{nested})")
+
+
+def test_a_value_may_make_a_macro_together_with_what_follows() -> None:
+    told = {"a": "$(", "b": "1", "c": "$(b)-"}
+    assert MacroExpansion(told.get, None).expand("<$(a)b)$(c)$(c)>$(dollar)") == "<11-1->$"
