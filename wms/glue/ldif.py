@@ -81,8 +81,8 @@ def glue1_elements(entries: Sequence[Entry]) -> list[glue1.GlueComputingElement]
     """
     of_class: dict[str, list[Entry]] = {}
     for entry in entries:
-        for name in entry.get("objectclass", ()):
-            of_class.setdefault(name.casefold(), []).append(entry)
+        for name in {each.casefold() for each in entry.get("objectclass", ())}:
+            of_class.setdefault(name, []).append(entry)
     # Identifiers are compared as LDAP compares them: without regard to case.
     clusters = {
         _one(each, "glueclusteruniqueid").casefold(): each for each in of_class.get("gluecluster", ())

@@ -87,3 +87,8 @@ def test_ids_of_ldif_are_compared_without_regard_to_case():
 
 def _upper(match: re.Match[bytes]) -> bytes:
     return match.group(1) + match.group(2).upper()
+
+
+def test_an_element_whose_class_is_said_again_is_one():
+    entry = b"dn: GlueCEUniqueID=ce/q\n" + b"objectClass: GlueCE\n" * 9 + b"GlueCEUniqueID: ce/q\n"
+    assert len(ldif.glue1_elements(ldif.read_ldif(entry)[0])) == 1
