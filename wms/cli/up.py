@@ -92,7 +92,7 @@ async def _keep_up(system: "System", directory: Path, common: CommonOptions) -> 
         return INTERRUPTED
     _tell_up(system, directory, common, await isolation)
     await system.until_told()
-    note("ending ...")
+    note(f"ending ... running jobs have {system.stop_seconds:g} s to end; Ctrl-C kills them at once")
     await system.stop()
     note("ended")
     return OK
@@ -128,26 +128,32 @@ def _tell_up(system: "System", directory: Path, common: CommonOptions, isolation
 
 
 def down(
-    *, within: Annotated[Patience, Parameter(show_default=lambda _: "1m")] = 60, common: CommonOptions = USUAL
+    *,
+    within: Annotated[Patience, Parameter(show_default=lambda _: "1m")] = 60,
+    now: bool = False,
+    common: CommonOptions = USUAL,
 ) -> int:
     """End the system that `wms up` keeps up on this machine.
 
-    Jobs and their history stay.
+    Jobs and their history stay. Running jobs get SIGTERM and have 25 seconds to save what they need; they run again at the next `wms up`.
 
     For example:
       wms down
+      wms down --now
       wms down --data ./here
 
     Parameters
     ----------
     within
         The longest wait for its end.
+    now
+        Kill running jobs at once.
     """
     from wms.client.settings import data_directory
     from wms.embedded.system import down as end
 
     directory = data_directory(common.data)
-    ended = run_async(end(directory, within=float(within)))
+    ended = run_async(end(directory, within=float(within), now=now))
     if common.json:
         show_json({"data": str(directory), "ended": ended})
     else:

@@ -16,6 +16,8 @@ from wms.files import Table, Value, to_toml, write_secret
 from wms.site import PRIVATE_NETWORK
 
 ISOLATION_VARIABLE = "WMS_ISOLATION"
+STOP_SECONDS = 25.0
+"""The seconds that running payloads have to end when the system ends, unless its pilots are set up otherwise."""
 """The environment variable with the method by which pilots on this machine isolate payloads.
 
 The default is `auto`; the caller's settings override it.
@@ -185,6 +187,7 @@ def _own(name: str, facts: ConfigValues) -> dict[str, Table | list[Table]]:
                 "lifeline": str(layout.lock),
                 "hidden": [str(layout.root)],
                 "isolation": isolation_of(facts.pilots),
+                "stop_seconds": STOP_SECONDS,
                 # So they need neither the broker nor the store, and can be confined.
                 "link": "gateway",
                 **facts.pilots,

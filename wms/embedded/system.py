@@ -33,7 +33,8 @@ from wms.errors import Rejected, Unavailable
 from wms.files import Table
 
 SERVICES_READY_WITHIN = 60.0
-PILOTS_END_WITHIN = 8.0
+PILOTS_REPORT_WITHIN = 5.0
+"""The seconds in which pilots report and end, once their payloads have ended."""
 # The embedded broker keeps every message in memory and drops none, so it is restarted before it uses up the machine's memory.
 # Nothing is lost, since Postgres is the truth.
 BROKER_RSS_LIMIT = 2 * 1024**3
@@ -74,6 +75,7 @@ class System:
         self._log_level = log_level
         self._pilots = pilots or {}
         self._token_seconds = token_seconds
+        self._is_hurried = asyncio.Event()
 
     async def start(self) -> None:
         """Start all processes and wait until each service has sent a heartbeat.
@@ -111,7 +113,10 @@ class System:
         self._watch(self.facts)
 
     async def stop(self) -> None:
-        """Stop the pilots on this machine, then the services and the servers. Pilots first return their jobs."""
+        """Stop the pilots on this machine, then the services and the servers. Pilots first end their payloads and return their jobs.
+
+        Payloads have `stop_seconds` for it, unless `hurry` is called.
+        """
         for loop in ("renew tokens", "bound the broker", "watch"):
             await self.supervisor.loops.stop(loop)
         await self._drain_pilots()
@@ -136,24 +141,51 @@ class System:
         if isinstance(self.broker, KafkaBroker):
             self.supervisor.loops.start("bound the broker", partial(self._bound_broker, self.broker))
 
+    @property
+    def stop_seconds(self) -> float:
+        """The seconds that running payloads have to end when the system is stopped."""
+        given = self._pilots.get("stop_seconds", plan.STOP_SECONDS)
+        assert isinstance(given, int | float)
+        return given
+
+    def hurry(self) -> None:
+        """End running payloads at once, if the system is being stopped."""
+        self._is_hurried.set()
+
     async def _drain_pilots(self) -> None:
-        """Tell the pilots to return their jobs and end, while the job manager still runs. Wait at most `PILOTS_END_WITHIN` seconds."""
+        """Tell the pilots to end their payloads and return their jobs, and wait until they have ended, while the job manager still runs."""
         if self.facts is None:
             return
         dispatcher = LocalDispatcher(self.layout.pilots, (), {})
-        alive = await dispatcher.alive()
-        await dispatcher.cancel(alive)
-        deadline = time.monotonic() + PILOTS_END_WITHIN
-        while alive and time.monotonic() < deadline:
+        # The second time a pilot is told, it kills its payloads.
+        for seconds in (self.stop_seconds + PILOTS_REPORT_WITHIN, PILOTS_REPORT_WITHIN):
+            await dispatcher.cancel(await dispatcher.alive())
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    if await self._have_ended(dispatcher):
+                        return
+            self._is_hurried.clear()
+
+    async def _have_ended(self, dispatcher: LocalDispatcher) -> bool:
+        """Wait until all pilots have ended; return False if the system is hurried before."""
+        while await dispatcher.alive():
+            if self._is_hurried.is_set():
+                return False
             await asyncio.sleep(0.05)
-            alive = await dispatcher.alive()
+        return True
 
     async def until_told(self) -> None:
-        """Wait until this process gets SIGTERM or SIGINT. Both signals then no longer end the process by themselves."""
+        """Wait until this process gets SIGTERM or SIGINT. Both signals then no longer end the process by themselves; later ones hurry its end."""
         told = asyncio.Event()
+
+        def tell() -> None:
+            if told.is_set():
+                self.hurry()
+            told.set()
+
         loop = asyncio.get_running_loop()
         for sig in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(sig, told.set)
+            loop.add_signal_handler(sig, tell)
         await told.wait()
 
     async def wait_beating(self) -> None:
@@ -269,9 +301,10 @@ class System:
                     await self.supervisor.restart(broker.name, f"it holds {BROKER_RSS_LIMIT >> 20} MiB")
 
 
-async def down(data_dir: Path, *, within: float = 60.0) -> bool:
+async def down(data_dir: Path, *, within: float = 60.0, now: bool = False) -> bool:
     """Stop the system in `data_dir`, which another process runs, by SIGTERM, and wait until that process has ended. Return False if none was running.
 
+    `now` says that running payloads are killed at once.
     Raise Unavailable if it does not end within `within` seconds.
     """
     try:
@@ -279,7 +312,8 @@ async def down(data_dir: Path, *, within: float = 60.0) -> bool:
     except Unavailable:
         return False
     try:
-        os.kill(lifeline.pid, signal.SIGTERM)
+        for sent in (signal.SIGTERM, signal.SIGINT) if now else (signal.SIGTERM,):
+            os.kill(lifeline.pid, sent)
         async with asyncio.timeout(within):
             await lifeline.wait()
     except TimeoutError:
