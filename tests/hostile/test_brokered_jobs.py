@@ -32,7 +32,7 @@ def brokered(executable: str, *arguments: str, reservation: bool, array: int | N
 
 
 @pytest.mark.timeout(1_500)
-@pytest.mark.parametrize("reservation", [False, True])
+@pytest.mark.parametrize("reservation", [False, pytest.param(True, marks=pytest.mark.long)])
 async def test_ten_thousand_brokered_jobs_of_one_owner_delay_no_other(
     target: Target, innocent: Innocent, *, reservation: bool
 ) -> None:

@@ -30,6 +30,7 @@ async def test_five_expensive_rehearsals_to_one_partition_leave_no_partition_dea
             await target.send(commands.TOPIC, [submission(n, rehearsal=True)], token, partition=0)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(1_500)
 async def test_jobs_with_expensive_requirements_take_no_lease_from_others(
     target: Target, innocent: Innocent
