@@ -147,7 +147,7 @@ def _bounded(records: list[T], tool: str) -> list[T]:
 def _decoded(printed: bytes, kind: type[T], tool: str) -> T:
     try:
         return msgspec.json.decode(printed, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Rejected("LSF_OUTPUT", f"{tool}: {shown(str(error), 300)}") from None
 
 

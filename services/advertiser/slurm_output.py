@@ -286,5 +286,5 @@ def _whole(said: Counted) -> int:
 def _decoded(printed: bytes, kind: type[T], tool: str) -> T:
     try:
         return msgspec.json.decode(printed, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Rejected("SLURM_OUTPUT", f"{tool}: {shown(str(error), 300)}") from None

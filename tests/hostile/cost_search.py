@@ -146,6 +146,8 @@ class Climb:
             tree = json.loads(document)
         except (ValueError, RecursionError):
             return self._inserted(document)
+        if not isinstance(tree, dict | list):
+            return self._inserted(document)
         where: list[tuple[Any, Any]] = []
         waiting = [tree]
         while waiting:

@@ -91,7 +91,7 @@ def _problems(description: JobDescription, raw: bytes, place: str) -> Sequence[P
     """Return the problems of a description. `raw` is the description as JSON, which is what is checked; `place` names it in problems."""
     try:
         told = description if description.parameters else _decoder.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         told = description
     found = validate(told, place)
     if not found:

@@ -206,7 +206,7 @@ def element_of(text: str) -> ComputingElement | None:
     """
     try:
         return msgspec.json.decode(text, type=ComputingElement)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         log.warning("element passed over: its ad cannot be read", element=text[:500], error=str(error))
         return None
 

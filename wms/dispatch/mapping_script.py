@@ -146,7 +146,7 @@ class ScriptedMapping(HostMapping):
         """Parse and check what the script printed in answer to a question. Return the answer, or a text that says what is wrong with it."""
         try:
             answer = _ANSWER.decode(printed)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             return f"prints no answer: {shown(str(error), 200)}"
         asked = _QUESTION.decode(question)
         if odd := [each for each in answer.asked if each not in {one.text for one in asked.requirements}]:

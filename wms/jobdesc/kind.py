@@ -104,7 +104,7 @@ def _parts(raw: bytes) -> tuple[OwnFields, bytes] | None:
         return None
     try:
         own = _decoder.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     first = _encoder.encode(own).removesuffix(b"}")
     return (own, raw[len(first) :]) if raw.startswith(first) else None

@@ -94,7 +94,7 @@ def _read(message: AddChunks) -> dict[str, tuple[str, ...]]:
     """Return the values of all chunks, by list name. Raise Rejected with the positions of all faults."""
     try:
         chunks = [{name: _decoder.decode(raw) for name, raw in chunk.items()} for chunk in message.chunks]
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Rejected("MESSAGE_INVALID", str(error)) from None
     if len(set(map(frozenset, chunks))) == 1:
         lists = {name: tuple(chain.from_iterable(chunk[name] for chunk in chunks)) for name in chunks[0]}

@@ -92,7 +92,7 @@ def _checked(raw: bytes) -> tuple[JobDescription, bytes]:
     """Return a description and its encoding in our own form. Raise Rejected if it is invalid, for example because a key occurs twice."""
     try:
         description = _decoder.decode(raw)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         description = None
     if description is None or _encoder.encode(description) != raw:
         found = read_json(raw, expansion=Expansion(values=0, size=len(raw)))

@@ -91,3 +91,9 @@ def test_reading_pauses_at_each_description_that_is_read_whole() -> None:
     reader = DescriptionReader()
     raws = tuple(msgspec.Raw(msgspec.json.encode({"executable": "x", "cpu_time": 60 + n})) for n in range(10))
     assert sum(1 for _ in reader.read(Submit(command_id=CommandId("c"), jobs=raws))) >= 10
+
+
+@pytest.mark.parametrize("raw", [b'{"executable":"x","name":"\xa9"}', b'{"executable":' + b"[" * 100_000])
+def test_what_is_no_json_is_refused(raw: bytes) -> None:
+    with pytest.raises(Rejected):
+        read(DescriptionReader(), raw)
