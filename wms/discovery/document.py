@@ -37,7 +37,7 @@ INDEXES = frozenset(
 """The types of endpoints that are indexes: they lead to further endpoints."""
 DOOR = "org.nordugrid.arcrest"
 """The type of endpoint at which a computing element is asked. An element's other endpoints (EMI-ES, GridFTP, LDAP) describe the same queues."""
-_PAIR = re.compile(r"([a-z]+)=(\S*)")
+_PAIR = re.compile(r"(?<![a-z])([a-z]{1,32})=(\S*)")
 
 
 def read_index(data: bytes, base: str) -> ServerAnswer:

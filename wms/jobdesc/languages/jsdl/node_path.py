@@ -163,6 +163,9 @@ def _test(step: re.Match[str], prefixes: Mapping[str | None, str]) -> Callable[[
     if prefix is not None and prefix not in prefixes:
         raise ValueError(f"uses the prefix {prefix}, which is not declared")
     space = None if prefix is None else prefixes[prefix]
+    if name != "*" and space is not None:
+        tag = f"{{{space}}}{name}"
+        return lambda node: node.tag == tag
 
     def matches(node: XmlNode) -> bool:
         found = etree.QName(node)
