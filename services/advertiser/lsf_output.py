@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import msgspec
 
+from wms.decoding import UNDECODABLE
 from wms.errors import Rejected, shown
 from wms.glue.quantity import UNKNOWN, UNLIMITED, Quantity
 
@@ -147,7 +148,7 @@ def _bounded(records: list[T], tool: str) -> list[T]:
 def _decoded(printed: bytes, kind: type[T], tool: str) -> T:
     try:
         return msgspec.json.decode(printed, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNDECODABLE as error:
         raise Rejected("LSF_OUTPUT", f"{tool}: {shown(str(error), 300)}") from None
 
 

@@ -15,6 +15,7 @@ from typing import TypeAlias, TypeVar
 
 import msgspec
 
+from wms.decoding import UNDECODABLE
 from wms.errors import Rejected, shown
 from wms.glue.quantity import UNKNOWN, UNLIMITED, Quantity
 
@@ -286,5 +287,5 @@ def _whole(said: Counted) -> int:
 def _decoded(printed: bytes, kind: type[T], tool: str) -> T:
     try:
         return msgspec.json.decode(printed, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNDECODABLE as error:
         raise Rejected("SLURM_OUTPUT", f"{tool}: {shown(str(error), 300)}") from None

@@ -28,6 +28,7 @@ from wms.agreement.decision import Granted, ReservationRules
 from wms.agreement.reasons import AgreementReason, Refusal
 from wms.agreement.terms import AgreementTerms
 from wms.bounds import GivenName, Moment, Reason
+from wms.decoding import UNDECODABLE
 from wms.dispatch.commands import Tools
 from wms.errors import Unavailable, shown
 from wms.ids import AgreementId
@@ -158,5 +159,5 @@ class ScriptedElement:
         said = await self._tools.ask(str(self._program), text=msgspec.json.encode(question).decode())
         try:
             return msgspec.json.decode(said.printed, type=kind)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except UNDECODABLE as error:
             raise Unavailable(f"{self._program} prints no answer: {error}") from None

@@ -11,13 +11,13 @@ from starlette.requests import ClientDisconnect, Request
 from services.gateway.operation import JSON_TYPE
 from services.gateway.route import Route
 from wms.client.submission import check_id, new_id
+from wms.decoding import UNDECODABLE
 from wms.errors import Rejected
 from wms.messages.wire import PAYLOAD_LIMIT
 
 ID_HEADER = "idempotency-key"
 LEAST_RATE = 1_000
 """The lowest rate in bytes per second at which a body must arrive, once the time allowed at first is used."""
-_PARSE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 P = TypeVar("P", bound=msgspec.Struct)
 
@@ -74,7 +74,7 @@ async def decoded(request: Request, kind: type[P], limit: int, seconds: float) -
 def _parsed(raw: bytes, kind: Any) -> Any:
     try:
         return msgspec.json.decode(raw, type=kind)
-    except _PARSE_ERRORS as error:
+    except UNDECODABLE as error:
         raise Rejected("BODY_INVALID", str(error), "docs/openapi.json describes each route") from None
 
 

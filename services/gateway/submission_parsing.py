@@ -6,6 +6,7 @@ from typing import Final
 import msgspec
 
 from wms.client.submission import Messages, messages
+from wms.decoding import UNDECODABLE
 from wms.errors import Rejected
 from wms.jobdesc.description import JobDescription
 from wms.jobdesc.expansion import Expansion, at_a_service
@@ -73,7 +74,7 @@ def _encoded(whole: Messages) -> list[bytes]:
 def _line(line: bytes, number: int, expansion: Expansion) -> Sequence[JobDescription]:
     try:
         return (_decoder.decode(line),)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except UNDECODABLE:
         # `read_json` is slower, but reports each fault with its place.
         try:
             return read_json(line, LINE_LIMIT, expansion)

@@ -106,8 +106,8 @@ class Provisioning:
         self._not_before = 0.0
         self._said: tuple[str, ...] = ()
         self._written: dict[CeId, ElementDecision] | None = None
-        self._lives: dict[CeId, float] = {}
         self._lives_at = float("-inf")
+        self._lives: dict[CeId, float] = {}
         """The stored lifetimes of pilots at the last plan's elements: seconds after its start at which a pilot takes no more jobs."""
 
     async def provide(self) -> None:

@@ -12,6 +12,7 @@ from typing import Annotated, Final, Generic, TypeAlias, TypeVar
 import msgspec
 
 from wms.bounds import Word
+from wms.decoding import UNDECODABLE
 from wms.errors import Rejected
 
 SECRETS_LIMIT: Final = 2
@@ -42,7 +43,7 @@ class Envelopes(Generic[E]):
             raise self.forged("it is too large")
         try:
             return self._decoder.decode(payload)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except UNDECODABLE:
             raise self.forged("it is not signed") from None
 
     def forged(self, why: str) -> Rejected:

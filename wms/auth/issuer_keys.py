@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from wms.auth.trusted_issuer import TrustedIssuer
 from wms.bounds import Line, Word
+from wms.decoding import UNDECODABLE
 from wms.errors import Rejected
 
 ALGORITHMS: Final = ("ES256", "RS256")
@@ -144,7 +145,7 @@ class IssuerKeys:
         """
         try:
             published = msgspec.json.decode(jwks, type=PublishedKeys).keys
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except UNDECODABLE as error:
             raise Rejected("KEYS_INVALID", f"{issuer.url}: its keys cannot be read: {error}") from None
         standing = self._standing[issuer.url]
         keys = _usable(issuer, published, standing.keys)

@@ -17,6 +17,7 @@ from wms.cli.session import (
     with_database,
     with_database_and_broker,
 )
+from wms.decoding import UNDECODABLE
 from wms.errors import Rejected
 from wms.messages.wire import type_of
 
@@ -211,7 +212,7 @@ def _whole(row: Any) -> dict[str, Any]:
     letter["size"] = len(letter["payload"])
     try:
         letter["payload"] = msgspec.json.decode(letter["payload"])
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except UNDECODABLE:
         letter["payload"] = letter["payload"].decode("utf-8", "backslashreplace")
     letter["principal"] = msgspec.json.decode(letter["principal"]) if letter["principal"] else None
     return letter

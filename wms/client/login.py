@@ -21,6 +21,7 @@ from wms import web
 from wms.auth.trusted_issuer import address_fault
 from wms.bounds import Line, Text
 from wms.client.credential import LIMIT, UserCredential, decode
+from wms.decoding import UNDECODABLE
 from wms.errors import Rejected, Unavailable, shown
 from wms.files import write_secret
 from wms.web import WebIdentity
@@ -330,5 +331,5 @@ async def _send(
 def _read(body: bytes, kind: type[A], url: str) -> A:
     try:
         return msgspec.json.decode(body, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except UNDECODABLE:
         raise Rejected("ISSUER_INVALID", f"{url} does not answer as an OpenID provider does") from None

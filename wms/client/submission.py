@@ -7,6 +7,7 @@ import msgspec
 
 from wms.client import long_lists
 from wms.client.selector import in_words
+from wms.decoding import UNDECODABLE
 from wms.errors import Rejected
 from wms.ids import CommandId, joined
 from wms.jobdesc.array import jobs_in, without_lists
@@ -91,7 +92,7 @@ def _problems(description: JobDescription, raw: bytes, place: str) -> Sequence[P
     """Return the problems of a description. `raw` is the description as JSON, which is what is checked; `place` names it in problems."""
     try:
         told = description if description.parameters else _decoder.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except UNDECODABLE:
         told = description
     found = validate(told, place)
     if not found:

@@ -20,6 +20,7 @@ from wms.db import ce_endpoint
 from wms.db.columns import dense
 from wms.db.database import Transaction
 from wms.db.sql import load
+from wms.decoding import UNDECODABLE
 from wms.errors import Rejected
 from wms.ids import CeId
 from wms.matching.ads import advertised
@@ -206,7 +207,7 @@ def element_of(text: str) -> ComputingElement | None:
     """
     try:
         return msgspec.json.decode(text, type=ComputingElement)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNDECODABLE as error:
         log.warning("element passed over: its ad cannot be read", element=text[:500], error=str(error))
         return None
 

@@ -23,6 +23,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from wms.classad.expression import Expression
+from wms.decoding import UNDECODABLE
 from wms.dispatch.mapping import WORD, CannotAsk, ExtendedRequest, HostMapping, Kind, OptionRule, key_of
 from wms.dispatch.port import Request
 from wms.errors import Rejected, shown
@@ -146,7 +147,7 @@ class ScriptedMapping(HostMapping):
         """Parse and check what the script printed in answer to a question. Return the answer, or a text that says what is wrong with it."""
         try:
             answer = _ANSWER.decode(printed)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except UNDECODABLE as error:
             return f"prints no answer: {shown(str(error), 200)}"
         asked = _QUESTION.decode(question)
         if odd := [each for each in answer.asked if each not in {one.text for one in asked.requirements}]:

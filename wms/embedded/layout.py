@@ -17,7 +17,7 @@ from wms.site import PRIVATE_NETWORK
 
 ISOLATION_VARIABLE = "WMS_ISOLATION"
 STOP_SECONDS = 25.0
-"""The seconds that running payloads have to end when the system ends, unless its pilots are set up otherwise."""
+"""The default of the seconds that running payloads have to end when the system ends."""
 """The environment variable with the method by which pilots on this machine isolate payloads.
 
 The default is `auto`; the caller's settings override it.
@@ -187,7 +187,7 @@ def _own(name: str, facts: ConfigValues) -> dict[str, Table | list[Table]]:
                 "lifeline": str(layout.lock),
                 "hidden": [str(layout.root)],
                 "isolation": isolation_of(facts.pilots),
-                "stop_seconds": STOP_SECONDS,
+                "stop_seconds": stop_seconds_of(facts.pilots),
                 # So they need neither the broker nor the store, and can be confined.
                 "link": "gateway",
                 **facts.pilots,
@@ -214,6 +214,13 @@ def isolation_of(pilots: Table) -> Mode:
             return word
         case _:
             raise Rejected("BAD_ISOLATION", f"no isolation is named {word!r}", "say auto, required or none")
+
+
+def stop_seconds_of(pilots: Table) -> float:
+    """Return the seconds that running payloads have to end when the system ends, in pilots with these settings."""
+    given = pilots.get("stop_seconds", STOP_SECONDS)
+    assert isinstance(given, int | float)
+    return given
 
 
 def _tags(facts: ConfigValues) -> list[str]:

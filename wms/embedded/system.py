@@ -144,9 +144,7 @@ class System:
     @property
     def stop_seconds(self) -> float:
         """The seconds that running payloads have to end when the system is stopped."""
-        given = self._pilots.get("stop_seconds", plan.STOP_SECONDS)
-        assert isinstance(given, int | float)
-        return given
+        return plan.stop_seconds_of(self._pilots)
 
     def hurry(self) -> None:
         """End running payloads at once, if the system is being stopped."""

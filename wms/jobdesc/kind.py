@@ -9,6 +9,7 @@ printable and short, and the priority is in range.
 import msgspec
 
 from wms.bounded_cache import BoundedCache
+from wms.decoding import UNDECODABLE
 from wms.jobdesc.array import is_array, jobs_in
 from wms.jobdesc.conflicts import NAME_LIMIT, PRIORITY_LIMIT
 from wms.jobdesc.description import JobDescription
@@ -104,7 +105,7 @@ def _parts(raw: bytes) -> tuple[OwnFields, bytes] | None:
         return None
     try:
         own = _decoder.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except UNDECODABLE:
         return None
     first = _encoder.encode(own).removesuffix(b"}")
     return (own, raw[len(first) :]) if raw.startswith(first) else None

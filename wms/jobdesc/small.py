@@ -4,6 +4,7 @@ from typing import Final
 
 import msgspec
 
+from wms.decoding import UNDECODABLE
 from wms.jobdesc.description import JobDescription
 
 SMALL_BYTES: Final = 4_096
@@ -23,6 +24,6 @@ def is_small(raw: bytes) -> bool:
         return False
     try:
         told = _decoder.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except UNDECODABLE:
         return False
     return len(told.requirements) + len(told.rank) <= SMALL_EXPRESSIONS

@@ -6,6 +6,7 @@ from typing import Any, Final, Generic, Literal, TypeVar
 import msgspec
 
 from wms.bounds import NAME_RULE, RULE, TEXT_RULE, Client, MessageId
+from wms.decoding import UNDECODABLE
 from wms.errors import Rejected
 from wms.messages.inspection import checks, cleaners
 
@@ -70,7 +71,7 @@ def envelope(payload: bytes) -> Envelope | None:
         return None
     try:
         read = _envelopes.decode(payload)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except UNDECODABLE:
         return None
     name = read.command_id or read.query_id
     return Envelope(name, name, read.client) if name and (name + read.client).isprintable() else None
@@ -97,7 +98,7 @@ class Codec(Generic[M]):
             )
         try:
             message = self._decoder.decode(payload)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except UNDECODABLE as error:
             raise Rejected("MESSAGE_INVALID", str(error), "correct it and send it again") from None
         kind = type(message)
         if check := self._rules.get(kind):

@@ -15,6 +15,7 @@ from wms import web
 from wms.auth.issuer_keys import IssuerKeys
 from wms.auth.trusted_issuer import TrustedIssuer
 from wms.bounds import Line
+from wms.decoding import UNDECODABLE
 from wms.errors import Rejected, Unavailable
 from wms.web import WebIdentity
 
@@ -80,7 +81,7 @@ async def _get(session: aiohttp.ClientSession, url: str, limit: int) -> bytes:
 def _discovery(data: bytes, issuer: TrustedIssuer) -> DiscoveryDocument:
     try:
         found = msgspec.json.decode(data, type=DiscoveryDocument)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNDECODABLE as error:
         raise Rejected("ISSUER_INVALID", f"{issuer.discovery} is no discovery document: {error}") from None
     if found.issuer != issuer.url:
         raise Rejected(

@@ -13,6 +13,7 @@ from wms.auth.principal import Principal
 from wms.db import submission, sweep
 from wms.db.database import Transaction
 from wms.db.submission import ExecutedCommand
+from wms.decoding import UNDECODABLE
 from wms.errors import Rejected
 from wms.ids import CommandId
 from wms.jobdesc.array import CHUNK
@@ -94,7 +95,7 @@ def _read(message: AddChunks) -> dict[str, tuple[str, ...]]:
     """Return the values of all chunks, by list name. Raise Rejected with the positions of all faults."""
     try:
         chunks = [{name: _decoder.decode(raw) for name, raw in chunk.items()} for chunk in message.chunks]
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNDECODABLE as error:
         raise Rejected("MESSAGE_INVALID", str(error)) from None
     if len(set(map(frozenset, chunks))) == 1:
         lists = {name: tuple(chain.from_iterable(chunk[name] for chunk in chunks)) for name in chunks[0]}

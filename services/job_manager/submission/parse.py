@@ -4,6 +4,7 @@ from collections.abc import Generator, Sequence
 
 import msgspec
 
+from wms.decoding import UNDECODABLE
 from wms.errors import Rejected
 from wms.jobdesc.array import is_array, without_lists
 from wms.jobdesc.conflicts import ARRAY_LIMIT
@@ -92,7 +93,7 @@ def _checked(raw: bytes) -> tuple[JobDescription, bytes]:
     """Return a description and its encoding in our own form. Raise Rejected if it is invalid, for example because a key occurs twice."""
     try:
         description = _decoder.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except UNDECODABLE:
         description = None
     if description is None or _encoder.encode(description) != raw:
         found = read_json(raw, expansion=Expansion(values=0, size=len(raw)))
