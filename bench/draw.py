@@ -6,7 +6,6 @@ Two populations. `distinct`: nearly every queue is a share class of its own, and
 work of four owners is spread over the sites, so that all queues are of four share classes, and 60 kinds of resource ask.
 """
 
-import gc
 import random
 import time
 from collections.abc import Sequence
@@ -34,7 +33,7 @@ from services.matcher.verified_request import bind
 from wms.ids import TaskQueueId
 from wms.matching.shares import GroupShare
 from wms.queue_index.index import QueueIndex
-from wms.runtime.process import COLLECT_AFTER
+from wms.runtime.process import collect_young_alone
 from wms.site import Resource
 
 FEW_OWNERS, FEW_KINDS = 4, 60
@@ -100,8 +99,7 @@ def _loaded(shape: Shape, kinds: Sequence[Queue]) -> QueueIndex:
         index.add_queue(TaskQueueId(number), requirements)
     jobs = make_jobs(shape)
     index.load(jobs.queue, jobs.priority, np.arange(1, len(jobs) + 1))
-    gc.freeze()
-    gc.set_threshold(*COLLECT_AFTER)
+    collect_young_alone()
     return index
 
 

@@ -1,7 +1,6 @@
 """The matcher's own code in this process, over a durable Postgres: all that a batch of requests costs but the broker."""
 
 import asyncio
-import gc
 import itertools
 import os
 import time
@@ -32,7 +31,7 @@ from wms.messages.match_requests import TOPIC, MatchRequest
 from wms.messages.site_inbox import PREFIX, NoMatch, Offer, ToAgent
 from wms.queue_index.index import QueueIndex
 from wms.runtime import clock
-from wms.runtime.process import COLLECT_AFTER
+from wms.runtime.process import collect_young_alone
 from wms.site import Resource
 
 RUN_SECONDS = 30.0
@@ -114,8 +113,7 @@ class Matcher:
         began = time.perf_counter()
         await self._feed.fill()
         await self.elements.refresh()
-        gc.freeze()
-        gc.set_threshold(*COLLECT_AFTER)
+        collect_young_alone()
         return time.perf_counter() - began
 
     async def serve(self, batches: Sequence[Batch], in_flight: int) -> Run:

@@ -1,7 +1,6 @@
 """Builds the matcher: creates its loops, which match, keep the queue index, and read ads and limits, and adds them to a host."""
 
 import asyncio
-import gc
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -25,6 +24,7 @@ from wms.messages import match_requests
 from wms.parsing.parser_pool import ParserPool
 from wms.queue_index.index import QueueIndex
 from wms.runtime.host import Host
+from wms.runtime.process import collect_young_alone
 
 ADS_SECONDS = 2.0
 """The greatest number of seconds until the matcher uses a new ad."""
@@ -48,8 +48,8 @@ async def build(host: Host, config: Config) -> None:
     await feed.load()
     await elements.refresh()
     await rules.declare(config.matching.shares, config.matching.limits)
-    # Loaded objects live long: the garbage collector need not traverse them again and again.
-    gc.freeze()
+    # A full collection would hold all requests: 0.6 s for 100,000 queues. Neither index nor matching leaves cycles of objects.
+    collect_young_alone()
     matching = _match(host, config, index, gate, rules)
     _keep_ads(host, elements)
     _follow_queues(host, feed)

@@ -72,28 +72,25 @@ def _whole(resource: Resource) -> Hashable:
 
 
 class Verdicts:
-    """The verdicts of one clause on all queues, for one value of a resource: one bit for each queue's slot (row number).
+    """The verdicts of one clause on all queues, for one value of a resource: one bit for each queue's slot (row number)."""
 
-    `judge(start)` returns one byte for each distinct condition from number `start` on: 1 if the clause holds.
-    """
+    __slots__ = ("_by_part", "bits", "judged", "parts")
 
-    __slots__ = ("_by_part", "_judge", "bits", "judged", "parts")
-
-    def __init__(self, judge: Callable[[int], bytes]) -> None:
-        self._judge = judge
+    def __init__(self) -> None:
         self._by_part = bytearray()
         self.parts = 0
         self.judged = 0
         self.bits: Bits | None = None
         """One bit for each slot, 1 if the clause holds; None while it holds for all queues."""
 
-    def follow(self, parts: int, numbers: GrowableArray) -> None:
+    def follow(self, judge: Callable[[int], bytes], parts: int, numbers: GrowableArray) -> None:
         """Judge conditions that are new since the last call, and set the bits of the queues added since.
 
-        `parts` is the number of distinct conditions. `numbers` holds, by slot, the number of each queue's condition.
+        `judge(start)` returns one byte for each distinct condition from number `start` on: 1 if the clause holds. `parts` is the number of
+        distinct conditions. `numbers` holds, by slot, the number of each queue's condition.
         """
         by_part = self._by_part
-        by_part += self._judge(self.parts)
+        by_part += judge(self.parts)
         self.parts = parts
         if self.bits is not None or 0 in by_part:
             known = self.judged & ~7 if self.bits is not None else 0
@@ -140,9 +137,9 @@ class ClauseColumn:
     def _kept(self, value: Hashable, judge: Callable[[int], bytes]) -> Bits | None:
         verdicts = self._verdicts.get(value)
         if verdicts is None:
-            verdicts = self._verdicts[value] = Verdicts(judge)
+            verdicts = self._verdicts[value] = Verdicts()
         if verdicts.parts < len(self.parts) or verdicts.judged < self.numbers.length:
-            verdicts.follow(len(self.parts), self.numbers)
+            verdicts.follow(judge, len(self.parts), self.numbers)
         return verdicts.bits
 
     def _judge(self, resource: Resource, start: int) -> bytes:

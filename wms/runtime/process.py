@@ -38,6 +38,7 @@ COLLECT_AFTER = 10_000, 2, 1_000
 A collection takes up to 0.5 us for each object that it looks at, and holds the event loop. One of the two young generations looks at 40,000
 objects at most. A full one looks at all that a service holds, so it is rare: once in 30 million new objects.
 """
+_NEVER = 2**31 - 1
 
 C = TypeVar("C", bound=ProcessConfig)
 
@@ -105,6 +106,12 @@ async def check_cluster(kafka: Kafka) -> None:
     cluster_id = await kafka.read_cluster_id()
     if cluster_id != kafka.cluster_id:
         raise NewCluster(f"the broker is {cluster_id} now and was {kafka.cluster_id}: beginning afresh")
+
+
+def collect_young_alone() -> None:
+    """Prevent full garbage collections from now on. For a process with very many objects, which leaves no old ones in cycles."""
+    gc.freeze()
+    gc.set_threshold(*COLLECT_AFTER[:2], _NEVER)
 
 
 def run_process(service: str, kind: type[C], run: Callable[[C], Awaitable[None]]) -> None:

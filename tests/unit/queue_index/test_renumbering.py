@@ -1,7 +1,9 @@
 """Rows of removed queues are given up bit by bit: each change does little of it, and nobody sees a difference meanwhile."""
 
+import gc
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import settings
 
@@ -149,3 +151,29 @@ class RenumberedAllTheTime(IndexAgainstDictionary):
 
 TestRenumberedAllTheTime = RenumberedAllTheTime.TestCase
 TestRenumberedAllTheTime.settings = settings(max_examples=50, stateful_step_count=40, deadline=None)
+
+
+def test_what_an_index_gives_up_is_freed_without_a_garbage_collection() -> None:
+    rng = np.random.default_rng(5)
+    gc.collect()
+    gc.disable()
+    try:
+        index = full(1_500)
+        before = index._tables
+        for n, place in enumerate(PLACES):
+            index.advertise(
+                place.site, "ce", advertised({"a1": 4, "n": n}, {}, "other.own =?= undefined", "other.n")
+            )
+            assert index.select(place, 10, rng)
+            index.why_nothing(place)
+        for n in range(1_490):
+            index.remove_queue(TaskQueueId(n))
+        done(index)
+        assert index._tables is not before
+        assert len(index.select(PLACES[0], 10, rng)) > 0
+        del before
+        assert gc.collect() == 0
+        del index
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
