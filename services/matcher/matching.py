@@ -36,6 +36,8 @@ from wms.site import Resource
 
 log = structlog.get_logger()
 
+STEPS = 10_000_000
+"""The most steps of evaluations of jobs' expressions for one batch of requests, of 1 to 5 ns each. Later batches judge the rest."""
 ROUNDS = 32
 """The largest number of draws for one batch of requests. A draw is repeated if other matchers took drawn jobs, or users cancelled them."""
 RESOURCES_LIMIT = 20_000
@@ -214,6 +216,7 @@ class Matching:
         return known
 
     async def _match(self, tx: Transaction, requests: Sequence[VerifiedRequest]) -> list[ClaimedJob]:
+        self._index.effort.renew(STEPS)
         self._index.leeway = self._leeway(sum(_expected(request) for request in requests))
         open_ = [Filling(request, self._turns) for request in requests]
         taken: list[ClaimedJob] = []

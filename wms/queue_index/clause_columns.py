@@ -17,6 +17,7 @@ from wms.classad.reduce import could_want
 from wms.matching.ads import JobAttributes, Seen, job_ad, job_values
 from wms.matching.clauses import OF_JOBS_AD, OF_SITES_AD, Clause
 from wms.matching.grouping import Requirements
+from wms.queue_index.effort import Effort
 from wms.queue_index.growable_array import GrowableArray
 from wms.queue_index.job_expressions import JobExpressions
 from wms.queue_index.significant_attributes import AdClass, SignificantAttributes
@@ -112,6 +113,8 @@ class ClauseColumn:
         """Each distinct part of requirements in `parts`, as it is compared with resources: case-folded if the clause compares names."""
         self._looks_at = _LOOKS_AT.get(clause.name, _whole)
         self._verdicts = BoundedCache[Hashable, Verdicts](_KEPT_VERDICTS)
+        self.undecided: Mask | None = None
+        """The queues that `bits` left out last, because their requirements are not decided yet; None: there are none."""
 
     def append(self, requirements: Requirements) -> None:
         """Add a task queue with these requirements; its slot (row number) is the number of queues added before."""
@@ -135,6 +138,7 @@ class ClauseColumn:
         self._compared.append(folded(part) if self.clause.name in _NAMED else part)
 
     def _kept(self, value: Hashable, judge: Callable[[int], bytes]) -> Bits | None:
+        self.undecided = None
         verdicts = self._verdicts.get(value)
         if verdicts is None:
             verdicts = self._verdicts[value] = Verdicts()
@@ -163,10 +167,10 @@ class ClauseColumn:
 class JobExpressionColumn(ClauseColumn):
     """The clause on jobs' ClassAd requirements, over all task queues. They are evaluated once for each class of equal ads."""
 
-    def __init__(self, clause: Clause, ad_classes: SignificantAttributes) -> None:
+    def __init__(self, clause: Clause, ad_classes: SignificantAttributes, effort: Effort | None) -> None:
         super().__init__(clause)
         self._ad_classes = ad_classes
-        self._wishes = JobExpressions()
+        self._wishes = JobExpressions(effort)
 
     @property
     def evaluated(self) -> int:
@@ -184,13 +188,27 @@ class JobExpressionColumn(ClauseColumn):
             self._ad_classes.look(names)
 
     def bits(self, _: Resource, ad_class: AdClass | None, /) -> Bits | None:
-        """Return the queues whose ClassAd requirements are true of a class of ads, one bit for each slot; None if all are true."""
-        return (
-            None if ad_class is None else self._kept(ad_class.number, partial(self._judge_ad_class, ad_class))
-        )
+        """Return the queues whose ClassAd requirements are true of a class of ads, one bit for each slot; None if all are true.
+
+        The bits of undecided queues are 0. They are judged further at the next call.
+        """
+        if ad_class is None:
+            self.undecided = None
+            return None
+        bits = self._kept(ad_class.number, partial(self._judge_ad_class, ad_class))
+        if self.undecided is not None:
+            del self._verdicts[ad_class.number]
+        return bits
 
     def _judge_ad_class(self, ad_class: AdClass, start: int) -> bytes:
-        return self._wishes.verdicts(ad_class, start).tobytes() if start < len(self.parts) else b""
+        if start == len(self.parts):
+            return b""
+        met = self._wishes.verdicts(ad_class, start)
+        if self._wishes.undecided is not None:
+            undecided = np.zeros(len(self.parts), dtype=np.bool_)
+            undecided[start:] = self._wishes.undecided
+            self.undecided = undecided[self.numbers.values]
+        return met.tobytes()
 
 
 class Ranked:
@@ -293,8 +311,13 @@ class SiteExpressionColumn(ClauseColumn):
         return self._demands.verdicts(requirements, ad_class.ad, start).tobytes()
 
 
-def column_of(clause: Clause, ad_classes: SignificantAttributes) -> ClauseColumn:
-    """Return an empty column for a clause. `ad_classes` holds the classes of equal ads, for clauses that evaluate ClassAds."""
+def column_of(
+    clause: Clause, ad_classes: SignificantAttributes, effort: Effort | None = None
+) -> ClauseColumn:
+    """Return an empty column for a clause.
+
+    `ad_classes` holds the classes of equal ads, for clauses that evaluate ClassAds. `effort` bounds evaluations of jobs' requirements.
+    """
     if clause.name == OF_JOBS_AD:
-        return JobExpressionColumn(clause, ad_classes)
+        return JobExpressionColumn(clause, ad_classes, effort)
     return SiteExpressionColumn(clause) if clause.name == OF_SITES_AD else ClauseColumn(clause)

@@ -23,6 +23,7 @@ from wms.queue_index.clause_columns import (
     SiteExpressionColumn,
     column_of,
 )
+from wms.queue_index.effort import Effort
 from wms.queue_index.growable_array import GrowableArray
 from wms.queue_index.named_values import NamedValues
 from wms.queue_index.queue_draw import QueueDraw
@@ -37,7 +38,17 @@ _REFUSED = -1
 class FittingQueues:
     """The queues that fit one kind of resource, one bit for each slot (row number), and the pools from which the resource draws."""
 
-    __slots__ = ("_ad_class", "_draws", "_levels", "_pools", "_resource_pools", "fit", "judged", "resource")
+    __slots__ = (
+        "_ad_class",
+        "_draws",
+        "_levels",
+        "_pools",
+        "_resource_pools",
+        "fit",
+        "is_whole",
+        "judged",
+        "resource",
+    )
 
     def __init__(self, resource: Resource, ad_class: AdClass | None, resource_pools: ResourcePools) -> None:
         self.resource = resource
@@ -47,6 +58,8 @@ class FittingQueues:
         self._pools = 0
         self.fit = b""
         self.judged = 0
+        self.is_whole = True
+        """Whether all queues are decided; those that are not do not fit yet."""
         self._resource_pools = resource_pools
         self._draws: list[QueueDraw] = []
 
@@ -59,6 +72,12 @@ class FittingQueues:
         else:
             self.fit = b"\xff" * ((slots + 7) >> 3)
         self.judged = slots
+        if not self.is_whole:
+            self._draws, self._pools = (
+                [],
+                0,
+            )  # they know which pools are empty to the queues that fitted before
+        self.is_whole = all(column.undecided is None for column in columns)
         if ad_class is not None and ad_class.rank is not None:
             self._rank(columns, ad_class, ad_class.rank)
 
@@ -127,13 +146,15 @@ class NoFit(Struct, frozen=True, kw_only=True):
 class FitCache:
     """The requirements of all queues, and cached views of the resources that asked recently.
 
-    A view says which queues fit a resource. `cached` is the most views that are kept.
+    A view says which queues fit a resource. `cached` is the most views that are kept. `effort` bounds how much is evaluated for new ones.
     """
 
-    def __init__(self, pools: Pools, ad_classes: SignificantAttributes, *, cached: int) -> None:
+    def __init__(
+        self, pools: Pools, ad_classes: SignificantAttributes, *, cached: int, effort: Effort | None = None
+    ) -> None:
         self._pools = pools
         self._ad_classes = ad_classes
-        self._columns = [column_of(clause, self._ad_classes) for clause in CLAUSES]
+        self._columns = [column_of(clause, self._ad_classes, effort) for clause in CLAUSES]
         self._segments = GrowableArray(np.int64)
         self._mentioned = NamedValues()
         self._version = self._ad_classes_version = 0
@@ -183,7 +204,7 @@ class FitCache:
         view = self._views.get(number)
         if view is None:
             view = self._views[number] = self._new_view(resource)
-        if view.judged < self._segments.length:
+        if view.judged < self._segments.length or not view.is_whole:
             view.judge(self._columns, self._segments.length)
         return view
 

@@ -26,6 +26,7 @@ from wms.matching.closures import Closures, Pair
 from wms.matching.draw_law import Chance, Law, smallest
 from wms.matching.grouping import Requirements, without_case
 from wms.matching.shares import GroupShare, VoGroup
+from wms.queue_index.effort import Effort
 from wms.queue_index.fit_cache import FittingQueues, NoFit
 from wms.queue_index.job_levels import JobLevels
 from wms.queue_index.renumbering import IndexedQueue, Leftovers, Renumbering, SlotTables
@@ -76,6 +77,8 @@ class QueueIndex:
         self._part = MatcherShare()
         self.leeway = 0
         """The most younger jobs that may be given while an older job waits that another matcher prefers (`set_part`)."""
+        self.effort = Effort()
+        """What the evaluation of jobs' expressions may take. Queues for which it lacks do not fit yet; later draws judge further."""
         self._chance: Chance | None = None
         self._levels: list[WaitingJobs | None] = [None]
         self._free_levels: list[int] = []
@@ -85,7 +88,7 @@ class QueueIndex:
         self._use(self._new_tables(SignificantAttributes()))
 
     def _new_tables(self, ad_classes: SignificantAttributes) -> SlotTables:
-        return SlotTables(self._shares, self._law, ad_classes, self._cached)
+        return SlotTables(self._shares, self._law, ad_classes, self._cached, self.effort)
 
     def _use(self, tables: SlotTables) -> None:
         self._tables = tables

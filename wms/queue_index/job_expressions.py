@@ -3,6 +3,10 @@
 The requirements of queues are split into conjuncts, the terms between `&&` (`wms.matching.conjuncts`). There are few distinct
 ones: `other.GlueCEStateStatus == "Production"` may be in all of them. A conjunct's verdict is cached by the values that it reads
 of an ad, so ads that differ in other attributes share it. Ads that have none of its attributes share one verdict.
+
+Users may write thousands of conjuncts that each take a millisecond, and some values of ads change with each request. So the evaluations
+that are made at once are bounded (`Effort`). The cheapest are made first, and the requirements that are left are undecided until the next
+time.
 """
 
 from collections.abc import Iterator
@@ -13,13 +17,16 @@ from numpy.typing import NDArray
 
 from wms.bounded_cache import BoundedCache
 from wms.classad.ad import Ad
+from wms.classad.cost import Cost, TooCostlyError, cost
 from wms.classad.expression import Expression
+from wms.classad.limits import WORK
 from wms.classad.match import NOTHING, satisfied
 from wms.classad.reduce import Sketch, could
 from wms.classad.tree import NameScope, references
 from wms.matching.ads import JobAttributes, Seen, job_ad, job_values
 from wms.matching.conjuncts import SplitRequirements, Term, split_requirements
 from wms.matching.two_sided import Asked
+from wms.queue_index.effort import Effort
 from wms.queue_index.growable_array import GrowableArray
 from wms.queue_index.significant_attributes import AdClass
 
@@ -27,19 +34,43 @@ Mask = NDArray[np.bool_]
 
 KEPT_NAMES = 65_536
 """The most attribute values in the cached verdicts of one expression."""
+TYPICAL = Cost(32, 1, 1, plain=True)
+"""The cost of reading an attribute of an ad, for estimates."""
+STEPS_A_BYTE = 12
+"""The most steps of an evaluation for each byte of a long attribute, unless a pattern is searched for in it."""
+STEPS_A_CHARACTER = 340
+"""The steps that it takes to look whether a text could become true: 1.7 us a character."""
 
 
 class Conjunct:
     """A conjunct of requirements with the jobs' own values filled in. Verdicts are cached by the ad values that it reads."""
 
-    __slots__ = ("_verdicts", "evaluated", "expression", "names", "term")
+    __slots__ = ("_steps", "_verdicts", "evaluated", "expression", "names", "term")
 
     def __init__(self, term: Term) -> None:
         self.term = term
         self.expression = term.expression
         self.names = term.names
+        self._steps = _steps(self.expression)
         self.evaluated = 0
         self._verdicts = BoundedCache[Seen, bool](KEPT_NAMES // (len(term.names) + 1))
+
+    def known(self, ad_class: AdClass, view: Seen) -> bool | None:
+        """Return the cached verdict on a class of ads, of which `view` holds the values that the conjunct reads; None if there is none."""
+        found = self._verdicts.get(view)
+        if found is False and ad_class.sketch is not None:
+            return self._verdicts.get(self._sketched(ad_class.sketch, None))
+        return found
+
+    def judged(self, ad_class: AdClass, view: Seen) -> bool:
+        """Return whether a class of ads meets the conjunct, or could once its pilot runs; none of the values references the job."""
+        return self.over(ad_class.ad, view) or (ad_class.sketch is not None and self.could(ad_class.sketch))
+
+    def steps(self, ad_class: AdClass) -> int:
+        """Return about how many steps `judged` takes, each of 1 to 5 ns."""
+        read = sum(ad_class.ad.cost(name).size for name in self.names)
+        looked = STEPS_A_CHARACTER * len(self.expression.text) if ad_class.sketch is not None else 0
+        return min(self._steps + STEPS_A_BYTE * read, WORK) + looked
 
     def over(self, ad: Ad, view: Seen) -> bool:
         """Return whether an ad meets the conjunct.
@@ -70,12 +101,15 @@ class Conjunct:
         `known` is what is known of the ad so far. `job` is the job that the ad's attributes reference; None if they reference
         none.
         """
-        names = self.expression.other
-        key = known.ad.view(names), names & known.free, job
+        key = self._sketched(known, job)
         found = self._verdicts.get(key)
         if found is None:
             found = self._keep(key, could(self.expression, known, job_ad(job) if job else NOTHING))
         return found
+
+    def _sketched(self, known: Sketch, job: JobAttributes | None) -> Seen:
+        names = self.expression.other
+        return known.ad.view(names), names & known.free, job
 
     def _keep(self, view: Seen, verdict: bool) -> bool:  # noqa: FBT001 - a fact
         self._verdicts[view] = verdict
@@ -83,10 +117,20 @@ class Conjunct:
         return verdict
 
 
-class JobExpressions:
-    """The ClassAd requirements of the jobs of all queues, split into conjuncts that queues share."""
+def _steps(expression: Expression) -> int:
+    try:
+        return cost(expression.tree, lambda _: TYPICAL).work
+    except TooCostlyError:
+        return WORK
 
-    def __init__(self) -> None:
+
+class JobExpressions:
+    """The ClassAd requirements of the jobs of all queues, split into conjuncts that queues share. Evaluations are made out of `effort`."""
+
+    def __init__(self, effort: Effort | None = None) -> None:
+        self.undecided: Mask | None = None
+        """Which of the requirements that were last asked for are not decided, for lack of effort; None: they all are."""
+        self._effort = effort or Effort()
         self._conjuncts: list[Conjunct] = []
         self._numbers: dict[str, int] = {}
         self._taken: dict[SplitRequirements, list[int]] = {}
@@ -122,13 +166,17 @@ class JobExpressions:
         return frozenset[str]().union(*(self._conjuncts[each].names for each in numbers))
 
     def verdicts(self, ad_class: AdClass, start: int) -> Mask:
-        """Return, for each of the requirements added from number `start` on, whether they are true of the ads of the class `ad_class`."""
+        """Return, for each of the requirements added from number `start` on, whether they are true of the ads of the class `ad_class`.
+
+        It is False of those that are undecided.
+        """
         first = int(self._ends.values[start - 1]) if start else 0
         terms = self._terms.values[first:]
         used = np.unique(terms).tolist() if start else range(len(self._conjuncts))
         met = np.ones(len(self._conjuncts), dtype=np.bool_)
         views: dict[frozenset[str], Seen] = {}
         looking: list[int] = []
+        unknown: list[int] = []
         is_sketch = ad_class.sketch is not None
         for each in used:
             conjunct = self._conjuncts[each]
@@ -139,17 +187,35 @@ class JobExpressions:
             if names not in views:
                 views[names] = ad_class.ad.view(names)
             if names.isdisjoint(ad_class.ad.open):
-                met[each] = conjunct.over(ad_class.ad, views[names]) or (
-                    ad_class.sketch is not None and conjunct.could(ad_class.sketch)
-                )
+                verdict = conjunct.known(ad_class, views[names])
+                if verdict is None:
+                    unknown.append(each)
+                else:
+                    met[each] = verdict
             else:
                 looking.append(each)
+        left = self._judge(unknown, ad_class, met)
         starts = np.concatenate([[first], self._ends.values[start:-1]]) - first
         found: Mask = np.logical_and.reduceat(met[terms], starts)
+        self.undecided = None
+        if left:
+            met[left] = False
+            whole: Mask = np.logical_and.reduceat(met[terms], starts)
+            self.undecided, found = found & ~whole, whole
         for each in looking:
             places = np.searchsorted(starts, np.flatnonzero(terms == each), side="right") - 1
             found[places] &= self._open_verdicts(self._conjuncts[each], (places + start).tolist(), ad_class)
         return found
+
+    def _judge(self, numbers: list[int], ad_class: AdClass, met: Mask) -> list[int]:
+        """Judge conjuncts over a class of ads, the cheapest first, and write the verdicts to `met`. Return those for which the effort lacks."""
+        by_steps = sorted((self._conjuncts[each].steps(ad_class), each) for each in numbers)
+        for place, (steps, each) in enumerate(by_steps):
+            if not self._effort.spend(steps):
+                return [number for _, number in by_steps[place:]]
+            conjunct = self._conjuncts[each]
+            met[each] = conjunct.judged(ad_class, ad_class.ad.view(conjunct.names))
+        return []
 
     def _open_verdicts(self, conjunct: Conjunct, parts: list[int], ad_class: AdClass) -> list[bool]:
         """Judge a conjunct for each of the requirements in `parts`, if attributes of the ad that it reads are expressions over the job."""

@@ -15,6 +15,7 @@ from wms.ids import TaskQueueId
 from wms.matching.draw_law import Law
 from wms.matching.grouping import Requirements
 from wms.matching.shares import GroupShare, VoGroup
+from wms.queue_index.effort import Effort
 from wms.queue_index.fit_cache import FitCache
 from wms.queue_index.growable_array import GrowableArray
 from wms.queue_index.queue_pools import Pools
@@ -57,13 +58,14 @@ class SlotTables:
         law: Law,
         ad_classes: SignificantAttributes,
         cached_resources: int,
+        effort: Effort,
     ) -> None:
         self.queues: list[IndexedQueue | None] = []
         self.slot_of: dict[TaskQueueId, int] = {}
         self.weighing = Weights(group_shares)
         self.pools = Pools(self.weighing, law)
         self.ad_classes = ad_classes
-        self.fitting = FitCache(self.pools, ad_classes, cached=cached_resources)
+        self.fitting = FitCache(self.pools, ad_classes, cached=cached_resources, effort=effort)
 
     def place(self, queue: IndexedQueue) -> None:
         """Give a queue the next slot, and add it to all tables."""

@@ -20,6 +20,7 @@ from wms.matching.grouping import Requirements
 from wms.provisioning.demand import WAYS, SendingClause, of_pilots_to_be, pilot_at
 from wms.provisioning.known_elements import KnownElement, PilotCounts
 from wms.queue_index.clause_columns import column_of
+from wms.queue_index.effort import Effort
 from wms.queue_index.growable_array import GrowableArray
 from wms.queue_index.significant_attributes import SignificantAttributes
 from wms.site import ComputingElement, Resource, plain
@@ -99,10 +100,12 @@ class _Group:
 class _Ads:
     """The clauses that evaluate ClassAds, judged as the matcher does."""
 
-    def __init__(self) -> None:
+    def __init__(self, effort: Effort) -> None:
         self._ad_classes = SignificantAttributes()
-        self._columns = [column_of(each, self._ad_classes) for each in CLAUSES if each.name in OF_ADS]
+        self._columns = [column_of(each, self._ad_classes, effort) for each in CLAUSES if each.name in OF_ADS]
         self._count = 0
+        self.undecided: set[int] = set()
+        """The queues that `mask` left out since this was last cleared, because their expressions are not decided yet."""
 
     def append(self, requirements: Requirements) -> None:
         self._count += 1
@@ -116,6 +119,8 @@ class _Ads:
         for each in self._columns:
             if (bits := each.bits(resource, ad_class)) is not None:
                 found &= np.unpackbits(bits, count=self._count, bitorder="little").astype(np.bool_)
+            if each.undecided is not None:
+                self.undecided.update(np.flatnonzero(each.undecided).tolist())
         return found
 
 
@@ -138,11 +143,18 @@ class Survey:
         self._by_kind = _Group(
             [each for each in clauses if each.name not in OF_NAMES and each.name not in OF_ADS], plain
         )
-        self._ads = _Ads()
+        self.effort = Effort()
+        """What the evaluation of jobs' expressions may take. Later calls of `standings` judge further."""
+        self._ads = _Ads(self.effort)
         self._closed = Closures()
         self._closed_at: set[CeId] = set()
         self.faults: list[tuple[ComputingElement, str]] = []
         """The computing elements that the last call of `standings` skipped because of an error, each with the error's text."""
+
+    @property
+    def undecided(self) -> set[int]:
+        """The numbers of the queues for which the effort of the last call of `standings` lacked. Their outlooks are not complete."""
+        return self._ads.undecided
 
     def append(self, requirements: Requirements) -> None:
         """Add a task queue with these requirements to the survey; it gets the next number, from 0."""
@@ -171,6 +183,7 @@ class Survey:
         self._close(closed)
         self._closed.avoid(avoided)
         self.faults = []
+        self._ads.undecided.clear()
         sums = _Sums(self.requirements, waiting, weights)
         reached = self._all_reached(known)
         for each, (but_time, here) in reached:

@@ -34,6 +34,8 @@ QUIET_SECONDS = 30.0
 
 Reasons in SERVED change often, as pilots become busy and idle.
 """
+STEPS = 10_000_000
+"""The most steps of evaluations of jobs' expressions in one round, of 1 to 5 ns each. The queues that are left are judged in later rounds."""
 CHANCE_STEP = 0.1
 SERVED = frozenset({WaitCode.HELD_BY_LIMIT, WaitCode.SLOTS_BUSY, WaitCode.BEHIND_OTHERS, WaitCode.SOON})
 DEAD_QUEUES = 1_000
@@ -110,6 +112,7 @@ class WaitReasons:
                 jobs[number], weights[number] = each.jobs, each.weight
         limits = LimitSet(limit.holding(await limit.sourced(tx)))
         closed = limits.full(await limit.all_counts(tx))
+        self._survey.effort.renew(STEPS)
         standings = self._survey.standings(
             jobs,
             weights,
@@ -125,6 +128,7 @@ class WaitReasons:
             tq_id: (at, judged)
             for tq_id in waiting
             if (number := self._numbers.get(tq_id)) is not None
+            and number not in self._survey.undecided
             and (judged := self._judged_one(tq_id, at := standings[number], private)) is not None
         }
 

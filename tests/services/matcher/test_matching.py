@@ -268,3 +268,21 @@ async def test_short_jobs_follow_in_a_slot_and_long_ones_keep_their_turn(the_wor
     # Half of the turns are bob's: those that were drawn in vain came later.
     assert [jobs for ahead, jobs in turns if not ahead].count([("bob", None)]) >= 4
     assert not await the_world.sql("select from ended_attempt")
+
+
+async def test_requirements_that_take_long_hold_no_batch_and_leave_the_jobs_of_others_alone(
+    the_world: World,
+) -> None:
+    text = 'regexp(".*.*[xy]", strcat("{}{:03}", string(other.CPUTime), "x"))'
+    dear = [(await the_world.submitted(requirements=text.format("a" * 600, n)))[0] for n in range(60)]
+    (cheap,) = await the_world.submitted(requirements="other.CPUTime > 7", sites=["A"])
+    matching = await loaded(the_world)
+    offered: list[JobId] = []
+    for n in range(8):
+        before = matching._index.evaluated
+        (answer,) = await asked(the_world, request(f"r-{n}", slots=64), matching=matching)
+        assert matching._index.evaluated - before <= 30, "half a million steps each"
+        offered += [each.job_id for each in answer.jobs] if isinstance(answer, Offer) else []
+        if not n:
+            assert cheap in offered
+    assert set(offered) == {*dear, cheap}

@@ -8,14 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.matching.strategies import asks, mismatches, offers, requirements, resources
+from tests.unit.matching.test_ads import canonical
 from wms.matching.ads import advertised
 from wms.matching.clauses import CPU_TIME
 from wms.matching.grouping import Requirements
+from wms.queue_index.effort import Effort
 from wms.queue_index.fit_cache import ClauseCount, FitCache, FittingQueues, NoFit
 from wms.queue_index.queue_pools import Pools
 from wms.queue_index.significant_attributes import SignificantAttributes
 from wms.queue_index.weights import Weights
-from wms.site import Resource
+from wms.site import Resource, with_ad
 
 
 class Cached:
@@ -24,7 +26,8 @@ class Cached:
     def __init__(self, *wanted: Requirements, cached: int = 100) -> None:
         self.weights = Weights({})
         self.pools = Pools(self.weights, "dirac")
-        self.cache = FitCache(self.pools, SignificantAttributes(), cached=cached)
+        self.effort = Effort()
+        self.cache = FitCache(self.pools, SignificantAttributes(), cached=cached, effort=self.effort)
         self.queues: list[Requirements] = []
         for each in wanted:
             self.append(each)
@@ -155,3 +158,17 @@ COUNT = ClauseCount(clause="site", queues=2, jobs=5, example="x" * 300)
 )
 def test_pilots_are_not_told_what_is_not_their_business(why: NoFit, whole: str, to_pilots: str) -> None:
     assert (why.text(), why.for_pilots()) == (whole, to_pilots)
+
+
+def test_queues_that_are_not_decided_do_not_fit_until_they_are() -> None:
+    dear = [canonical(f'regexp(".*.*[xy]", strcat("{"a" * 640}{n}", other.b))') for n in range(3)]
+    cached = Cached(asks(), *(asks(requirements=each) for each in dear))
+    resource = with_ad(offers(), advertised({"b": "x"}, {}, "", ""))
+    seen: list[set[int]] = []
+    while not seen or not cached.view(resource).is_whole:
+        cached.effort.renew(1)
+        seen.append(cached.fitting(resource))
+        assert len(seen) < 9
+    assert 0 in seen[0]
+    assert len(seen[0]) < 4
+    assert cached.fitting(resource) == {0, 1, 2, 3}

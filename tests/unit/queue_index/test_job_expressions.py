@@ -10,6 +10,7 @@ from tests.unit.matching.test_ads import JOBS, OPEN, canonical
 from wms.matching.ads import advertised
 from wms.matching.grouping import Requirements
 from wms.matching.two_sided import asked, job_wants
+from wms.queue_index.effort import Effort
 from wms.queue_index.job_expressions import JobExpressions
 from wms.queue_index.significant_attributes import AdClass, SignificantAttributes
 from wms.site import Resource, with_ad
@@ -19,7 +20,8 @@ class Faced:
     """Queues' requirements, and the classes of the ads that they are held against."""
 
     def __init__(self) -> None:
-        self.expressions = JobExpressions()
+        self.effort = Effort()
+        self.expressions = JobExpressions(self.effort)
         self.ad_classes = SignificantAttributes()
 
     def append(self, wanted: Requirements) -> None:
@@ -81,3 +83,50 @@ def test_names_that_an_ad_has_not_are_evaluated_once_for_all_ads() -> None:
         faced.append(asks(requirements=canonical(f"other.nobody{n} > 1 || other.missing{n} =?= undefined")))
     assert [faced.verdicts(there(a=n)) for n in range(5)] == [[True] * 10] * 5
     assert faced.expressions.evaluated == 0
+
+
+DEAR = 'regexp(".*.*[xy]", strcat("{}{}", other.b))'
+"""A conjunct of half a million steps."""
+
+
+def dear(n: int) -> Requirements:
+    return asks(requirements=canonical(DEAR.format("a" * 640, f"{n:03}")))
+
+
+def test_what_is_evaluated_at_once_is_bounded_and_later_calls_go_on() -> None:
+    faced = Faced()
+    for n in range(20):
+        faced.append(dear(n))
+    known = []
+    for _ in range(10):
+        faced.effort.renew(1_000_000)
+        before = faced.expressions.evaluated
+        verdicts = faced.verdicts(there(b="x"))
+        known.append(sum(verdicts))
+        assert faced.expressions.evaluated - before <= 3
+        undecided = faced.expressions.undecided
+        assert (0 if undecided is None else undecided.sum()) == 20 - sum(verdicts), "none is taken as refused"
+        if undecided is None:
+            break
+    assert known[-1] == 20
+    assert known == sorted(known)
+
+
+def test_dear_requirements_leave_the_effort_to_cheap_ones_that_came_after_them() -> None:
+    faced = Faced()
+    for n in range(20):
+        faced.append(dear(n))
+    for n in range(100):
+        faced.append(asks(requirements=canonical(f'other.b == "x" && other.a != {n}')))
+    faced.effort.renew(200_000)
+    assert faced.verdicts(there(a=0.5, b="x"))[20:] == [True] * 100
+
+
+def test_requirements_that_one_conjunct_refuses_are_decided_whatever_their_others_take() -> None:
+    faced = Faced()
+    faced.append(asks(requirements=canonical(f"{DEAR.format('a' * 640, 'b')} && other.a == 1")))
+    faced.append(dear(0))
+    faced.effort.renew(1)
+    assert faced.verdicts(there(a=2, b="x")) == [False, False]
+    assert faced.expressions.undecided is not None
+    assert faced.expressions.undecided.tolist() == [False, True]

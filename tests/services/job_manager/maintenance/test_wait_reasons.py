@@ -111,3 +111,17 @@ async def test_a_placed_job_waits_for_the_pilot_of_its_placement(the_world: Worl
     (said,) = await the_world.look()
     assert (said.code, said.owner, said.waiting) == ("PLACED", "ann", 1)
     assert await the_world.look() == []
+
+
+async def test_requirements_that_take_long_are_judged_in_later_rounds_and_keep_no_other_from_its_reason(
+    the_world: World,
+) -> None:
+    await advertise(the_world)
+    text = 'regexp(".*.*[xy]", strcat("{}{:03}", string(other.CPUTime), "x"))'
+    for n in range(60):
+        await the_world.submitted(requirements=text.format("a" * 600, n))
+    await the_world.submitted(memory_mb=8_000, requirements="other.CPUTime > 7")
+    rounds = [[each.code for each in await the_world.look()] for _ in range(8)]
+    assert "NEVER_POSSIBLE" in rounds[0]
+    assert len(rounds[0]) < 40
+    assert sum(map(len, rounds)) == 61
