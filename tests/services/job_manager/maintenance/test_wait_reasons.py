@@ -113,7 +113,7 @@ async def test_a_placed_job_waits_for_the_pilot_of_its_placement(the_world: Worl
     assert await the_world.look() == []
 
 
-async def test_requirements_that_take_long_are_judged_in_later_rounds_and_keep_no_other_from_its_reason(
+async def test_requirements_that_take_long_keep_no_queue_from_its_reason(
     the_world: World,
 ) -> None:
     await advertise(the_world)
