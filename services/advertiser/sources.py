@@ -3,10 +3,8 @@
 from collections.abc import Awaitable, Callable, Iterator
 from typing import NamedTuple
 
-from services.advertiser.arc import Arc
-from services.advertiser.config import BatchSettings, Config, SiteStatement
+from services.advertiser.config import ArcQueues, BatchSettings, Config, IndexSettings, SiteStatement
 from services.advertiser.file import FileProvider
-from services.advertiser.indexes import Indexes
 from services.advertiser.local import Local
 from services.advertiser.lsf import Lsf
 from services.advertiser.pbs import Pbs
@@ -63,17 +61,29 @@ def sources(config: Config) -> Iterator[AdvertisedSource]:
     for number, lsf in enumerate(config.lsf):
         yield _queues(f"lsf-{number}", Lsf(lsf), lsf)
     for number, arc in enumerate(config.arc):
-        yield _queues(f"arc-{number}", Arc(arc), arc)._replace(lag_seconds=ARC_LAG_SECONDS)
+        yield _arc(number, arc)
     for number, file in enumerate(config.files):
         yield _queues(f"file-{number}", FileProvider(file), file)
     for number, settings in enumerate(config.indexes):
-        token = SiteToken(config.advertising.token_file)
-        indexes = Indexes(settings, config.kafka, token.bearer)
-        yield _queues(f"index-{number}", indexes, indexes.settings)._replace(
-            may_still_exist=indexes.may_still_exist,
-            lag_seconds=settings.fresh_seconds + INDEX_LAG_SECONDS,
-            close=indexes.close,
-        )
+        yield _index(number, settings, config)
+
+
+def _arc(number: int, settings: ArcQueues) -> AdvertisedSource:
+    from services.advertiser.arc import Arc
+
+    return _queues(f"arc-{number}", Arc(settings), settings)._replace(lag_seconds=ARC_LAG_SECONDS)
+
+
+def _index(number: int, settings: IndexSettings, config: Config) -> AdvertisedSource:
+    from services.advertiser.indexes import Indexes
+
+    token = SiteToken(config.advertising.token_file)
+    indexes = Indexes(settings, config.kafka, token.bearer)
+    return _queues(f"index-{number}", indexes, indexes.settings)._replace(
+        may_still_exist=indexes.may_still_exist,
+        lag_seconds=settings.fresh_seconds + INDEX_LAG_SECONDS,
+        close=indexes.close,
+    )
 
 
 def _parse(settings: SiteStatement) -> None:

@@ -22,8 +22,6 @@ from services.pilot_submitter.config import (
 from services.pilot_submitter.gateway_access import store_access
 from services.pilot_submitter.script_answers import SandboxedScript, ScriptAnswers
 from wms.dispatch.agent_file import AgentFile
-from wms.dispatch.arc import ArcDispatcher
-from wms.dispatch.arc_rest import ArcEndpoint
 from wms.dispatch.bubblewrap import Bubblewrap
 from wms.dispatch.confinement import SECRETS, Confinement, own_programs
 from wms.dispatch.forwarding import HostRequestTerms
@@ -218,7 +216,10 @@ def _for_tools(settings: BatchSystemSettings, environment: Mapping[str, str]) ->
     return {**passed, "PATH": f"{settings.tools}:{environment.get('PATH', os.defpath)}"}
 
 
-def _arc(settings: ArcSettings) -> ArcDispatcher:
+def _arc(settings: ArcSettings) -> Dispatcher:
+    from wms.dispatch.arc import ArcDispatcher
+    from wms.dispatch.arc_rest import ArcEndpoint
+
     element = ArcEndpoint(
         url=settings.url,
         queue=settings.queue,

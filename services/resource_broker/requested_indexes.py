@@ -18,7 +18,6 @@ from services.resource_broker.index_searches import AwaitedSearch, IndexSearches
 from wms.discovery.address import WEB, address
 from wms.discovery.answer_cache import CacheLifetimes
 from wms.discovery.discovery import Discovery, DiscoveryLimits
-from wms.discovery.http import Web
 from wms.discovery.port import Source
 from wms.discovery.search import Bounds
 from wms.errors import Rejected
@@ -157,6 +156,8 @@ class RequestedIndexes:
         )
 
     def _web(self) -> dict[str, Source]:
+        from wms.discovery.http import Web
+
         settings = self._settings
         web = Web(
             WebIdentity(proxy_file=settings.proxy_file, authorities=settings.authorities),

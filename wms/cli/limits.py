@@ -208,7 +208,7 @@ def _key(concerned: CountedJobsOptions) -> "LimitKey":
     from typing import get_args
 
     from wms.errors import Rejected
-    from wms.matching.closures import Attribute
+    from wms.matching.closed_pairs import Attribute
     from wms.matching.limits import LimitKey
 
     attribute = concerned.attribute

@@ -13,9 +13,8 @@ import msgspec
 
 from wms.agreement.state import AgreementState
 from wms.client.channel import Channel
+from wms.client.chosen_channel import channel_of
 from wms.client.credential import TokenFile, UserCredential
-from wms.client.exchange import Exchange
-from wms.client.gateway_channel import GatewayChannel
 from wms.client.job_description import description_of
 from wms.client.selector import normalised
 from wms.client.settings import ClientSettings, read_settings
@@ -75,7 +74,7 @@ class QueryClient:
         """
         if not isinstance(settings, ClientSettings):
             settings = read_settings(settings)
-        exchange = _channel(settings)
+        exchange = channel_of(settings)
         await exchange.open(min(timeout, patience))
         try:
             yield cls(settings, exchange, timeout)
@@ -391,9 +390,3 @@ class QueryClient:
             results=results,
         )
         return await self._ask(query, replies.JobPage)
-
-
-def _channel(settings: ClientSettings) -> Channel:
-    """Return a channel to the system: through its gateway if the settings name one, else over its broker."""
-    tokens = TokenFile(Path(settings.auth.token_file))
-    return GatewayChannel(settings.gateway, tokens) if settings.gateway else Exchange(settings.kafka, tokens)

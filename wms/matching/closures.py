@@ -4,64 +4,21 @@ A limit that is reached closes such a pair, for example an owner or a tag. The p
 jobs to a place where any of its own pairs is closed.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Literal
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wms.bounded_cache import BoundedCache
 from wms.ids import CeId
-from wms.matching.canary import is_canary
+from wms.matching.closed_pairs import VALUES, WORK, Pair, compared, has, pairs
 from wms.matching.grouping import Requirements
-from wms.site import Resource, folded
+from wms.site import Resource
 
-Attribute = Literal["owner", "owner_group", "vo", "setup", "job_type", "tag", "any"]
-Pair = tuple[Attribute | Literal["work"], str]
-"""An attribute and its value; ("any", "") stands for every job, ("work", "") for every job but canaries (small test jobs)."""
-WORK: Pair = ("work", "")
-"""The pair that is closed at avoided computing elements: no jobs but canaries (small test jobs) may start there."""
-NAMED: frozenset[Attribute] = frozenset({"job_type", "tag"})
-"""The attributes whose values are compared without regard to case."""
 Mask = NDArray[np.bool_]
 
 _NOTHING: frozenset[Pair] = frozenset()
 _REMEMBERED = 8_192
-
-_VALUES: dict[Attribute | Literal["work"], Callable[[Requirements], tuple[str, ...]]] = {
-    "owner": lambda r: (r.owner,),
-    "owner_group": lambda r: (r.owner_group,),
-    "vo": lambda r: (r.vo,),
-    "setup": lambda r: (r.setup,),
-    "job_type": lambda r: folded(r.job_types),
-    "tag": lambda r: folded(r.tags),
-    "any": lambda _: ("",),
-    "work": lambda r: () if is_canary(r) else ("",),
-}
-
-
-def pairs(requirements: Requirements) -> frozenset[Pair]:
-    """Return all pairs of attribute and value that jobs with these requirements have.
-
-    If any of them is closed, the jobs may not start.
-    """
-    return frozenset((name, value) for name, values in _VALUES.items() for value in values(requirements))
-
-
-def values(requirements: Requirements, attribute: Attribute) -> tuple[str, ...]:
-    """Return the values that jobs with these requirements have for one attribute; a job may have several tags."""
-    return _VALUES[attribute](requirements)
-
-
-def has(requirements: Requirements, pair: Pair) -> bool:
-    """Return whether jobs with these requirements have this pair of attribute and value, so that they may not start where it is closed."""
-    name, value = _compared(pair)
-    return value in _VALUES[name](requirements)
-
-
-def _compared(pair: Pair) -> Pair:
-    name, value = pair
-    return (name, value.casefold()) if name in NAMED else pair
 
 
 class Closures:
@@ -96,10 +53,10 @@ class Closures:
         `closed` are pairs of an attribute and a value, such as ("owner", "alice"). They replace those set before; without any,
         the place is open. Raise ValueError for an unknown attribute.
         """
-        found = frozenset(map(_compared, closed))
-        unknown = sorted({name for name, _ in found} - _VALUES.keys())
+        found = frozenset(map(compared, closed))
+        unknown = sorted({name for name, _ in found} - VALUES.keys())
         if unknown:
-            raise ValueError(f"nothing is closed by {', '.join(unknown)}; known are {', '.join(_VALUES)}")
+            raise ValueError(f"nothing is closed by {', '.join(unknown)}; known are {', '.join(VALUES)}")
         for key in [key for key in self._left if key[0] == site]:
             del self._left[key]
         self._places.pop(CeId(site, ce), None)

@@ -8,10 +8,13 @@ first exactly in proportion to p. The smallest of n independent U/p is (1 - (1 -
 
 from collections.abc import Callable, Iterator
 from math import expm1, log1p
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-from numpy.typing import NDArray
+if (
+    TYPE_CHECKING
+):  # the caller brings it; others need the name of a law alone, and must not load what takes long
+    import numpy as np
+    from numpy.typing import NDArray
 
 Law = Literal["dirac", "proportional"]
 
@@ -23,7 +26,7 @@ class Chance:
 
     __slots__ = ("exponential", "rng", "uniform")
 
-    def __init__(self, rng: np.random.Generator) -> None:
+    def __init__(self, rng: "np.random.Generator") -> None:
         self.rng = rng
         self.uniform: Callable[[], float] = _each(rng.random).__next__
         """Returns a random number that is uniform in [0, 1)."""
@@ -31,7 +34,7 @@ class Chance:
         """Returns an exponential random number with the mean 1."""
 
 
-def _each(block: Callable[[int], NDArray[np.float64]]) -> Iterator[float]:
+def _each(block: "Callable[[int], NDArray[np.float64]]") -> Iterator[float]:
     while True:
         yield from block(_BLOCK).tolist()
 

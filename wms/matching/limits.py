@@ -20,7 +20,7 @@ from wms.bounded_cache import BoundedCache
 from wms.bounds import Count as Quantity
 from wms.bounds import Name
 from wms.ids import CeId
-from wms.matching.closures import NAMED, Attribute, Pair, values
+from wms.matching.closed_pairs import NAMED, Attribute, Pair, values
 from wms.matching.grouping import Requirements
 from wms.site import is_wild
 

@@ -19,7 +19,7 @@ from typing import TypeAlias
 import numpy as np
 
 from wms.matching.draw_law import Chance, Law
-from wms.matching.shares import Floats
+from wms.matching.share_weights import Floats
 
 _AHEAD = 256
 """The most arrivals that are generated at a time."""

@@ -22,7 +22,8 @@ from numpy.typing import ArrayLike, NDArray
 from wms.ids import CeId, JobId, TaskQueueId
 from wms.matching import shares
 from wms.matching.clauses import refusal
-from wms.matching.closures import Closures, Pair
+from wms.matching.closed_pairs import Pair
+from wms.matching.closures import Closures
 from wms.matching.draw_law import Chance, Law, smallest
 from wms.matching.grouping import Requirements, without_case
 from wms.matching.shares import GroupShare, VoGroup

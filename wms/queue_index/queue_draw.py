@@ -1,7 +1,7 @@
 """Draws a queue for one kind of resource from a pool of queues: at random by weight, among those that fit and have jobs.
 
 `wms.queue_index.arrivals` has the theory. All resources of a pool share one stream of arrivals, and each ignores the queues that do not
-fit it. A share class has its whole weight even for a resource that fits only some of its queues (`wms.matching.shares`). These queues
+fit it. A share class has its whole weight even for a resource that fits only some of its queues (`wms.matching.share_weights`). These queues
 take the arrivals of the others in the class, too.
 
 A resource that fits little of the pool has a stream of its own (`wms.queue_index.seen_queues`). So has each resource of a pool with few

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from wms.matching import shares
+from wms.matching import share_weights
 from wms.queue_index.arrivals import NOBODY, Arrivals, Race, Runner
 
 if TYPE_CHECKING:
@@ -130,7 +130,9 @@ class SeenQueues:
             own = own[waiting]
         if len(self._parts):
             totals = weighing.class_weights.values.take(self._class_numbers)
-            self._factors[self._parts] = shares.seen_parts(own.take(self._parts), self._classes, totals)
+            self._factors[self._parts] = share_weights.seen_parts(
+                own.take(self._parts), self._classes, totals
+            )
         self._version, self._counts, self._emptied = now
         self._weigh()
 

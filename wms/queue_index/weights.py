@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from wms.matching import shares
+from wms.matching import share_weights, shares
 from wms.matching.grouping import Requirements
-from wms.matching.shares import Floats, GroupShare, Ints, VoGroup
+from wms.matching.share_weights import Floats, Ints
+from wms.matching.shares import GroupShare, VoGroup
 from wms.queue_index.growable_array import GrowableArray, Slots
 
 _LAG = 0.01
@@ -212,7 +213,7 @@ class Weights:
         totals[classes[self._members(group)]] = 0.0
         share = self._shares.get(group.name) or GroupShare()
         owners = self._owners.values[slots]
-        own = shares.weights(share, owners, self.means.values[slots], _factors(group, owners))
+        own = share_weights.weights(share, owners, self.means.values[slots], _factors(group, owners))
         self.weights.values[slots] = own
         np.add.at(totals, classes[slots], own)
         group.whole, group.drift = float(own.sum()), 0.0

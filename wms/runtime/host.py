@@ -47,7 +47,6 @@ from wms.runtime.config import ServiceConfig
 from wms.runtime.event_loop import measured
 from wms.runtime.every import Every
 from wms.runtime.incarnation_watch import IncarnationWatch
-from wms.runtime.issuer_fetch import IssuerFetch
 from wms.runtime.loop import NamedLoop, endless
 from wms.runtime.patience import patiently
 from wms.runtime.process import DRAIN_SECONDS, LoopProcess, check_cluster, run_process
@@ -117,6 +116,8 @@ class Host(LoopProcess):
         self.every("revocations", LOOK_SECONDS, self._revocation_refresh.look)
         self.show("revocations", lambda: len(self.revocations))
         if self.issuers:
+            from wms.runtime.issuer_fetch import IssuerFetch
+
             self.every("issuers", ISSUER_SECONDS, IssuerFetch(self.issuers, clock.timestamp).look)
             self.show("issuers", lambda: self.issuers.health(clock.timestamp()))
 

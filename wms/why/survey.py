@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from wms.ids import CeId
 from wms.matching.clauses import CLAUSES, CPU_TIME, OF_ADS, OF_NAMES, Clause
-from wms.matching.closures import Closures, Pair
+from wms.matching.closed_pairs import Pair
+from wms.matching.closures import Closures
 from wms.matching.grouping import Requirements
 from wms.provisioning.demand import WAYS, SendingClause, of_pilots_to_be, pilot_at
 from wms.provisioning.known_elements import KnownElement, PilotCounts

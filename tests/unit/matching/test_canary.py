@@ -4,7 +4,7 @@ from hypothesis import given
 
 from tests.unit.matching.strategies import asks, requirements
 from wms.matching.canary import GROUP, OWNER, is_canary
-from wms.matching.closures import WORK, has
+from wms.matching.closed_pairs import WORK, has
 from wms.matching.grouping import Requirements
 
 

@@ -8,7 +8,6 @@ import pytest
 
 from tests.unit.matching import reference
 from tests.unit.matching.strategies import asks, new_index, offers
-from wms.matching.closures import has, pairs
 
 SHARP = 1e-4
 
@@ -70,13 +69,6 @@ def test_why_nothing_names_the_limit():
     assert [(each.clause, each.queues) for each in why.failed] == [("tags", 2), ("limit", 1)]
     assert "no more jobs of job_type 'mc' may start at A now" in why.text()
     assert why.fitting_queues == 0
-
-
-def test_a_job_has_the_pairs_that_it_counts_for():
-    wanted = asks(owner="alice", job_types=("MC", "User"), tags=("GPU",))
-    assert {("job_type", "user"), ("tag", "gpu"), ("owner", "alice"), ("any", "")} <= pairs(wanted)
-    assert all(has(wanted, pair) for pair in pairs(wanted))
-    assert not has(wanted, ("tag", "MC"))
 
 
 @pytest.mark.parametrize("law", ["dirac", "proportional"])

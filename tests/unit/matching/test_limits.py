@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.unit.matching import reference
 from tests.unit.matching.strategies import asks
 from wms.ids import CeId
-from wms.matching.closures import pairs
+from wms.matching.closed_pairs import pairs
 from wms.matching.grouping import Requirements
 from wms.matching.limits import (
     BlockingLimit,

@@ -12,7 +12,7 @@ from tests.unit.matching.strategies import asks, requirements
 from tests.unit.why.elements import element, elements
 from wms.ids import CeId
 from wms.matching.clauses import Mismatch
-from wms.matching.closures import Pair, pairs
+from wms.matching.closed_pairs import Pair, pairs
 from wms.matching.grouping import Requirements
 from wms.provisioning.known_elements import KnownElement, PilotCounts
 from wms.site import Resource
