@@ -160,8 +160,6 @@ class Resource(Struct, frozen=True, kw_only=True, cache_hash=True, gc=False):
     owner: Name = ""
     owner_group: Name = ""
     job_sharing: bool = False
-    unfit: Names = ()
-    """Hashes (`wms.matching.node_facts.wish`) of the job requirements that the pilot's node does not meet, as the pilot found."""
     node: Told = ()
     """The attributes that the pilot measured on its node, with names in lower case, sorted. They override those of its element's ad."""
 
@@ -169,7 +167,7 @@ class Resource(Struct, frozen=True, kw_only=True, cache_hash=True, gc=False):
         canonical(
             self,
             named_sets=("platforms", "job_types"),
-            plain_sets=("banned_job_types", "tags", "required_tags", "unfit"),
+            plain_sets=("banned_job_types", "tags", "required_tags"),
         )
         if any(isinstance(value, str) and not value.isprintable() for _, value in self.node):
             force_setattr(self, "node", tuple((name, _safe(value)) for name, value in self.node))

@@ -63,11 +63,11 @@ class Agent:
         self._reporter = Reporter(link, self._pilot_id, self._standing)
         words = workplace.isolation_words, workplace.limit_words, workplace.image_words
         log.info("payload isolation", isolation=words[0], limits=words[1], no_cgroups=workplace.cgroups.fault)
-        node = node_properties(config, measure(config, *words))
+        self._node = node_properties(config, measure(config, *words))
         config = proved(
             config, runs_containers=workplace.images is not None, cuts_network=workplace.cuts_network
         )
-        self._asking = MatchRequests(config, link, self._holdings, node)
+        self._asking = MatchRequests(config, link, self._holdings, self._node)
         self._changed = asyncio.Event()
         self._slots = Slots(workplace, self._holdings, self._reporter, self._changed.set)
         self._lease_seconds = 30.0
@@ -167,6 +167,7 @@ class Agent:
             self._link.refused,
             self._holdings.staging,
             self._workplace.reported_isolation,
+            self._node,
         )
 
     # --- working ----------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from wms.messages.reports import (
     UsageOverTime,
 )
 from wms.messages.site_inbox import Answer
+from wms.site import Told
 
 log = structlog.get_logger()
 
@@ -48,7 +49,7 @@ class PilotStatus(msgspec.Struct, frozen=True):
     """The state of the pilot, which every report contains: its slots, busy slots, and free memory in MiB.
 
     `reason` says why it drains. `refused_orders` counts messages without a valid signature. `staging` has the progress of
-    file transfers. `isolation` says how payloads are isolated on the node.
+    file transfers. `isolation` says how payloads are isolated on the node, whose measured attributes are `node`.
     """
 
     state: Literal["running", "draining", "ended"]
@@ -59,6 +60,7 @@ class PilotStatus(msgspec.Struct, frozen=True):
     refused_orders: int = 0
     staging: tuple[StagingReport, ...] = ()
     isolation: str = ""
+    node: Told = ()
 
 
 class ReportInFlight(msgspec.Struct):
@@ -243,6 +245,7 @@ class Reporter:
             staging=standing.staging,
             usage=self._curves(),
             isolation=standing.isolation,
+            node=standing.node if self._hello or self._renew else (),
         )
         self._decline, self._accept, self._start = [], [], []
         self._renew, self._hello = {}, False

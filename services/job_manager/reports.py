@@ -1,8 +1,9 @@
 """Applies the reports of job agents: accepted or declined offers, payloads that began or ended, renewed leases."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from datetime import UTC, datetime
 
+import msgspec
 import structlog
 
 from services.job_manager.believed_usage import believed
@@ -13,17 +14,17 @@ from services.job_manager.usage_accounting import UsageAccounting
 from wms.auth.orders import OrderKeys
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
-from wms.db import attempt, pilot, task_queue, transfer
+from wms.db import attempt, pilot, transfer
 from wms.db.attempt import AttemptEnd
 from wms.db.database import Transaction
 from wms.db.pilot import PilotReport
 from wms.db.transfer import MeasuredWay
-from wms.ids import AttemptId, Epoch, JobId, PilotId, SiteName, TaskQueueId
+from wms.ids import AttemptId, Epoch, JobId, PilotId, SiteName
 from wms.job.job import Outcome, ended, lost, started
 from wms.job.reasons import Code, Reason
 from wms.job.state import State
 from wms.lease import LeaseDurations
-from wms.matching.node_facts import wish
+from wms.matching.node_facts import for_plans
 from wms.messages import replies
 from wms.messages.reports import FromAgent, Peeked, Report, Result
 from wms.messages.site_inbox import Answer, inbox
@@ -69,7 +70,6 @@ class Reports:
         named = {job_id for _, report in reports for job_id in _named(report)}
         pilots = {report.pilot_id for _, report in reports}
         job_batch = await JobBatch.open_held(tx, named | set(left_behind), pilots, self._terms.lease_seconds)
-        unfit = _unfit(job_batch, (report for _, report in reports))
         recorded = await attempt.recorded(tx, list(_unheld(job_batch, (report for _, report in reports))))
         before = frozenset(recorded)
         for principal, report in reports:
@@ -86,7 +86,6 @@ class Reports:
         await self._charging.charge(tx, job_batch.ended())
         await self._run_times.learn(tx, job_batch.ended())
         await pilot.seen(tx, _seen(reports))
-        await _note_unfit(tx, unfit)
 
     async def _hand_on(self, tx: Transaction, peeked: Peeked) -> None:
         """Pass a running job's output on to the user who asked for it, if the pilot still holds the job."""
@@ -103,36 +102,12 @@ class Reports:
 def _named(report: Report) -> Iterable[JobId]:
     for attempt_id in (*report.decline, *report.accept, *report.start, *report.renew):
         yield attempt_id.job_id
-    for unfit in report.unfit:
-        yield unfit.job_id
     for staging in report.staging:
         yield staging.job_id
     for usage in report.usage:
         yield usage.job_id
     for result in report.finish:
         yield result.job_id
-
-
-def _unfit(job_batch: JobBatch, reports: Iterable[Report]) -> list[tuple[PilotId, TaskQueueId]]:
-    """Return pilots and task queues: these pilots gave back jobs of these queues because their nodes do not fit."""
-    return [
-        (report.pilot_id, found.tq_id)
-        for report in reports
-        for each in report.unfit
-        if (found := job_batch.held(each.attempt_id, report.pilot_id)) is not None
-    ]
-
-
-async def _note_unfit(tx: Transaction, unfit: Sequence[tuple[PilotId, TaskQueueId]]) -> None:
-    """Store that the nodes of these pilots do not fit the jobs of these queues. The planner then sends other pilots for them."""
-    if not unfit:
-        return
-    required = await task_queue.read(tx, {tq_id for _, tq_id in unfit})
-    found: dict[PilotId, set[str]] = {}
-    for pilot_id, tq_id in unfit:
-        wanted = required[tq_id]
-        found.setdefault(pilot_id, set()).add(wish(wanted.requirements, wanted.attributes))
-    await pilot.unfit(tx, found)
 
 
 def _unheld(job_batch: JobBatch, reports: Iterable[Report]) -> Iterator[tuple[JobId, Epoch, PilotId]]:
@@ -159,8 +134,6 @@ class _Applied:
         """Apply all parts of the report in their order, and return the answer."""
         for attempt_id in self._report.decline:
             self._decline(attempt_id, self._report.reason)
-        for each in self._report.unfit:
-            self._decline(each.attempt_id, each.text)
         for attempt_id in self._report.accept:
             self._accept(attempt_id)
         for attempt_id in self._report.start:
@@ -304,5 +277,6 @@ def _seen(reports: Iterable[tuple[Principal, Report]]) -> list[PilotReport]:
             refused_orders=report.refused_orders,
             token_until=datetime.fromtimestamp(principal.expires_at, UTC),
             isolation=report.isolation,
+            node=msgspec.json.encode(for_plans(report.node)).decode() if report.node else "",
         )
     return [last[each] for each in sorted(last)]

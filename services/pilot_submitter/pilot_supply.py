@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from wms.db.pilot import EqualPilots
 from wms.matching.shares import VoGroup
 from wms.provisioning.supply import PilotSupply
-from wms.site import Resource
+from wms.site import Resource, Told
 
 
 def planned_supply(supply: EqualPilots, asked: Sequence[int], sharing: frozenset[VoGroup]) -> PilotSupply:
@@ -61,8 +61,14 @@ def _offered(supply: EqualPilots, asked: Sequence[int], free: int) -> Resource |
         cpu_time=min(whole.cpu_time, lasts),
         processors=free,
         memory_mb=memory,
-        unfit=tuple(supply.unfit),
+        node=_node(supply.idle_node),
     )
+
+
+@lru_cache(maxsize=4_096)
+def _node(attributes: str) -> Told:
+    """Return the attributes of nodes, given as JSON; none if that is empty."""
+    return msgspec.json.decode(attributes, type=Told) if attributes else ()
 
 
 @lru_cache(maxsize=4_096)

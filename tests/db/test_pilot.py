@@ -118,13 +118,13 @@ async def test_pilots_that_offer_the_same_are_one_supply(tx: Transaction) -> Non
     assert [(each.busy, each.lasts, each.silent) for each in found[:2]] == [(0, 1, True), (2, 1, False)]
 
 
-async def test_what_pilots_found_their_nodes_not_to_do_for_adds_up(tx: Transaction) -> None:
+async def test_pilots_with_free_slots_are_counted_by_their_nodes(tx: Transaction) -> None:
     await send(tx, ONE, TWO)
-    await pilots.unfit(tx, {ONE: ["b", "a"], TWO: ["c"]})
-    await pilots.unfit(tx, {ONE: ["a", "d"]})
-    await pilots.unfit(tx, {})
+    await speak(tx, ONE, node='[["gpunumber",0]]')
+    await speak(tx, ONE)
+    await speak(tx, TWO, busy=8, node='[["gpunumber",2]]')
     found = await pilots.supply(tx, [], idle_silent=60, busy_silent=60)
-    assert sorted(each.unfit for each in found) == [["a", "b", "d"], ["c"]]
+    assert [(each.busy, each.idle_node) for each in found] == [(0, '[["gpunumber",0]]'), (8, "")]
 
 
 async def test_private_pilots_are_counted_by_whose_jobs_they_take(tx: Transaction) -> None:

@@ -61,8 +61,8 @@ class EqualPilots(msgspec.Struct, frozen=True, kw_only=True):
     """What the pilots were expected to offer when they were sent, as JSON; empty if that is unknown."""
     asks: str
     """The name of the pilot class: which kind of host the pilots asked for."""
-    unfit: list[str]
-    """The hashes of job requirements for which these pilots found their nodes unfit (`wms.matching.node_facts.wish`)."""
+    idle_node: str
+    """The attributes of these pilots' nodes, as JSON; empty if they are unknown, or if the pilots have no free slots."""
     free_memory_mb: int | None
     """The memory in MB that the pilots have left for jobs; None if they did not report it."""
     silent: bool
@@ -149,6 +149,8 @@ class PilotReport(msgspec.Struct, frozen=True, kw_only=True):
     """When the token that the pilot uses expires."""
     isolation: str = ""
     """How the pilot isolates payloads: `account`, `namespaces`, `none` or `direct`; empty if not reported."""
+    node: str = ""
+    """The attributes of the pilot's node for plans, as JSON; empty if not reported."""
 
 
 class PilotAllowance(msgspec.Struct, frozen=True, kw_only=True):
@@ -281,13 +283,6 @@ async def hurry_leases(tx: Transaction, pilot_ids: Sequence[PilotId]) -> None:
     """
     if pilot_ids:
         await tx.execute(SQL["hurry_leases"], pilot_ids, LAST_BREATH_SECONDS)
-
-
-async def unfit(tx: Transaction, found: Mapping[PilotId, Collection[str]]) -> None:
-    """Store, for each pilot, requirements of jobs that its node does not meet. They are hashes (`wms.matching.node_facts.wish`)."""
-    if found:
-        pairs = sorted({(pilot_id, wish) for pilot_id, wishes in found.items() for wish in wishes})
-        await tx.execute(SQL["unfit"], *dense(pairs))
 
 
 async def supply(

@@ -10,12 +10,13 @@ set seen_at = now(), started_at = coalesce(p.started_at, now()), slots = least(s
     reason = case when s.reason = '' then p.reason else s.reason end,
     free_memory_mb = coalesce(s.free_memory_mb, p.free_memory_mb),
     refused_orders = greatest(s.refused_orders, p.refused_orders), token_until = coalesce(s.token_until, p.token_until),
-    isolation = case when s.isolation = '' then p.isolation else s.isolation end
+    isolation = case when s.isolation = '' then p.isolation else s.isolation end,
+    node = case when s.node = '' then p.node else s.node end
 from (
     select u.*, coalesce(o.cause in ('NODE_LOST', 'PILOT_FORGOTTEN'), false) as back
     from unnest($1::text[], $2::text[], $3::integer[], $4::integer[], $5::integer[], $6::text[], $7::integer[],
-                $8::integer[], $9::timestamptz[], $10::text[])
-        as u(pilot_id, state, slots, busy, done, reason, free_memory_mb, refused_orders, token_until, isolation) join pilot o using (pilot_id)
+                $8::integer[], $9::timestamptz[], $10::text[], $11::text[])
+        as u(pilot_id, state, slots, busy, done, reason, free_memory_mb, refused_orders, token_until, isolation, node) join pilot o using (pilot_id)
 ) s
 where p.pilot_id = s.pilot_id;
 
@@ -82,25 +83,17 @@ where p.pilot_id = u.pilot_id and p.ended_at is null;
 -- Store that these pilots are being cancelled.
 update pilot set cancelled_at = now() where pilot_id = any ($1::text[]) and ended_at is null and cancelled_at is null;
 
--- name: unfit
--- Add requirements for which pilots found their nodes unfit.
-update pilot p set unfit = array(select distinct unnest(p.unfit || f.wishes) order by 1)
-from (
-    select u.pilot_id, array_agg(u.wish) as wishes from unnest($1::text[], $2::text[]) as u(pilot_id, wish) group by u.pilot_id
-) f
-where p.pilot_id = f.pilot_id;
-
 -- name: supply
 -- Live pilots that take any job, grouped by their offers. `lasts` is the number of the given times for which they still live long enough.
-select site, ce, vo, owner_group, state, slots, busy, resource, asks, unfit, free_memory_mb,
+select site, ce, vo, owner_group, state, slots, busy, resource, asks, case when busy < slots then node else '' end as idle_node, free_memory_mb,
        case when started_at is null or lifetime_seconds is null then cardinality($1::double precision[])
             else width_bucket(lifetime_seconds - extract(epoch from now() - started_at)::double precision, $1) end as lasts,
        seen_at < now() - make_interval(secs => case when busy = 0 then $2::double precision else $3::double precision end)
            is true as silent,
        count(*) as pilots, count(*) filter (where busy > 0 or jobs_done > 0) as worked
 from pilot where ended_at is null and job_id is null
-group by site, ce, vo, owner_group, state, slots, busy, resource, asks, unfit, free_memory_mb, lasts, silent
-order by site, ce, vo, state, slots, busy, resource, asks, unfit, free_memory_mb, lasts;
+group by site, ce, vo, owner_group, state, slots, busy, resource, asks, idle_node, free_memory_mb, lasts, silent
+order by site, ce, vo, state, slots, busy, resource, asks, idle_node, free_memory_mb, lasts;
 
 -- name: private
 -- The number of live private pilots that take any of their jobs, by VO, group and owner.

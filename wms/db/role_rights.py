@@ -61,8 +61,8 @@ OWN: Final[Mapping[str, Mapping[str, str]]] = {
         "run_time": "select insert update(changed_at mean spread)",
         "parameter": "select insert delete update(chunk description_id)",
         "pilot": (
-            "select delete update(busy cause ended_at free_memory_mb isolation jobs_done reason "
-            "refused_orders seen_at slots started_at state token_until unfit)"
+            "select delete update(busy cause ended_at free_memory_mb isolation jobs_done node reason "
+            "refused_orders seen_at slots started_at state token_until)"
         ),
         "pilot_order": "select insert delete update(withdrawn_at)",
         "placement": "select delete update(changed_at reason reason_text state)",
@@ -140,7 +140,7 @@ OWN: Final[Mapping[str, Mapping[str, str]]] = {
         "limit_counter": "select update(sent)",
         "limit_rule": "select",
         "pilot": (
-            "select insert update(cancelled_at cause ended_at output reason reference renewed_at state token_until unfit "
+            "select insert update(cancelled_at cause ended_at output reason reference renewed_at state token_until "
             "word word_at)"
         ),
         "pilot_order": "select update(held)",

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from wms.jobdesc.gpus import gpus_needed
 from wms.matching.ads import job_attributes
 from wms.matching.grouping import Requirements, processors_needed, wants_whole_node
-from wms.matching.node_facts import refuses, with_gpus
+from wms.matching.node_facts import with_gpus
 from wms.matching.two_sided import asked, job_says, job_wants, site_says, site_wants
 from wms.site import (
     GENERIC,
@@ -186,12 +186,6 @@ CLAUSES = (
         lambda r: r.min_disk_mb,
         lambda megabytes, at: not at.disk_mb or megabytes <= at.disk_mb,
         lambda megabytes, at: f"the job needs {megabytes} MB of disk, the resource has {at.disk_mb} MB free",
-    ),
-    Clause(
-        "node",
-        lambda r: (r.requirements, r.attributes),
-        lambda wanted, at: not refuses(at.unfit, *wanted),
-        lambda wanted, _: f"the pilot looked at its node, and it is not {wanted[0]}",
     ),
     Clause(OF_JOBS_AD, asked, job_wants, job_says),
     Clause(OF_SITES_AD, job_attributes, site_wants, site_says),

@@ -1,6 +1,5 @@
-"""What a pilot reports of its node with every request: measured attributes, and which job requirements the node does not meet."""
+"""The attributes of its node that a pilot measures and reports."""
 
-import hashlib
 from collections.abc import Callable
 
 from wms.jobdesc.gpus import ATTRIBUTE
@@ -35,8 +34,9 @@ PLACEHOLDER = 999_999_999
 IN_OWN_WORDS = frozenset({"gluehostoperatingsystemname", "gluehostoperatingsystemrelease"})
 """Attributes, in lower case, whose values each site names in its own way. The value in the element's ad overrides the pilot's."""
 
-NOTHING_EVALUATED = "*"
-"""What a pilot that cannot evaluate any expression reports in place of hashes of requirements."""
+_PASSING = frozenset({"freedisk", "gluehostprocessorclockspeed"})
+_MEMORY = "gluehostmainmemoryramsize"
+_MEMORY_STEP_MB = 1_000
 
 
 def with_gpus(node: Told, change: Callable[[int], int]) -> Told:
@@ -47,16 +47,15 @@ def with_gpus(node: Told, change: Callable[[int], int]) -> Told:
     )
 
 
-def wish(requirements: str, attributes: str = "") -> str:
-    """Return the hash, of 24 hexadecimal digits, by which a pilot reports requirements that its node does not meet.
+def for_plans(node: Told) -> Told:
+    """Return what planning reads of the attributes of a node, so that similar nodes have equal ones.
 
-    The arguments are the canonical texts of the job's requirements and attributes.
+    Memory is rounded down to 1,000 MB. Free disk and the present clock are left out.
     """
-    return hashlib.sha256(f"{requirements}\n{attributes}".encode()).hexdigest()[:24]
-
-
-def refuses(unfit: tuple[str, ...], requirements: str, attributes: str = "") -> bool:
-    """Return whether a pilot would return a job with these requirements. `unfit` are the hashes (`wish`) that the pilot reported."""
-    if not unfit or not requirements:
-        return False
-    return NOTHING_EVALUATED in unfit or wish(requirements, attributes) in unfit
+    return tuple(
+        (name, int(value) // _MEMORY_STEP_MB * _MEMORY_STEP_MB)
+        if name == _MEMORY and isinstance(value, int | float)
+        else (name, value)
+        for name, value in node
+        if name not in _PASSING
+    )

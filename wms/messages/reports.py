@@ -23,6 +23,7 @@ from wms.bounds import (
 )
 from wms.ids import AttemptId, Epoch, JobId, PilotId, ReportId
 from wms.job.reasons import Code
+from wms.site import Told
 
 TOPIC = "wms.job.reports"
 
@@ -125,20 +126,6 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         return AttemptId(self.job_id, self.epoch)
 
 
-class Unfit(msgspec.Struct, frozen=True, kw_only=True):
-    """An offered job that the pilot returns, because its node does not meet the job's requirements."""
-
-    job_id: JobId
-    epoch: Epoch
-    text: Reason
-    """The part of the job's requirements that is not true on the node, with the values that were compared."""
-
-    @property
-    def attempt_id(self) -> AttemptId:
-        """The attempt that is returned, as job id and epoch (the number of times the job was given away)."""
-        return AttemptId(self.job_id, self.epoch)
-
-
 class Report(msgspec.Struct, frozen=True, kw_only=True, tag="report"):
     """What a pilot reports at one moment. It is sent again with the same id until it is answered.
 
@@ -162,8 +149,6 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, tag="report"):
     busy: Annotated[int, msgspec.Meta(ge=0, le=100_000)] = 0
     reason: Reason = ""
     """Why the pilot drains (takes no more jobs) or ended."""
-    unfit: Annotated[tuple[Unfit, ...], Many] = ()
-    """Offers that the pilot returns because its node does not meet the job's requirements, each with the reason."""
     free_memory_mb: Megabytes | None = None
     """The memory left for further jobs in MB. None if not reported."""
     refused_orders: Annotated[int, msgspec.Meta(ge=0, le=REFUSED_LIMIT)] = 0
@@ -172,6 +157,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, tag="report"):
     """The progress of the file transfers of the pilot's jobs. Only jobs whose files are moving now have an entry."""
     usage: Annotated[tuple[UsageOverTime, ...], msgspec.Meta(max_length=CURVES_LIMIT)] = ()
     """What its jobs used over time. Only jobs with new points have an entry."""
+    node: Told = ()
+    """The attributes that the pilot measured on its node. Only reports that renew leases or give the pilot's state have them."""
     isolation: Word = ""
     """How the pilot isolates payloads on its node: `account` (namespaces, under an account of their own), `namespaces`, `none`, or `direct`.
 

@@ -4,7 +4,7 @@ Every waiting job is counted once over all elements. The plan is made in two ste
 
 1. Free places (job slots of pilots) take jobs that fit; work that the fewest elements can run is served first. Free places are the slots of
    pilots on their way and the idle slots of running ones. The matcher's clauses decide whether a job fits, by the pilot's memory,
-   its time left, and the requirements for which its node was unfit. For a pilot on its way the hosts that it requests count too.
+   its time left, and the attributes of its node. For a pilot on its way the hosts that it requests count too.
 2. Pilots are ordered one by one for the remaining jobs. Each goes to the VO with the fewest pilots, so that no VO starves
    another. Within the VO it is for the work with the fewest elements, at the element that keeps orders in proportion to the room.
    The pilot's other places take further jobs of its VO before the next pilot is ordered. So the ordered places exceed the jobs by

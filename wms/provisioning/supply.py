@@ -65,7 +65,7 @@ class FreePlaces:
         said = self.resource
         if self.usual:
             return bool(self.asks), True
-        return bool(self.asks), False, said.cpu_time, self.each, said.memory_mb, -len(said.unfit)
+        return bool(self.asks), False, said.cpu_time, self.each, said.memory_mb
 
     def serves(self, work: OpenWork, element: "PlannedElement") -> bool:
         """Return whether one of these pilots could take a job of the work."""

@@ -46,7 +46,6 @@ _LOOKS_AT: dict[str, Callable[[Resource], Hashable]] = {
     "required tags": lambda r: r.required_tags,
     "memory": lambda r: r.memory_mb,
     "disk": lambda r: r.disk_mb,
-    "node": lambda r: r.unfit,
 }
 """By clause name, a getter for the fields of a resource that the clause reads. Clauses not listed read the whole resource."""
 

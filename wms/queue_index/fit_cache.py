@@ -313,5 +313,4 @@ def _name(resource: Resource, mentioned: NamedValues) -> tuple[Hashable, ...]:
         mentioned.memory(resource.memory_mb), mentioned.disk(resource.disk_mb),
         resource.processors, resource.tags, resource.required_tags, resource.platforms, resource.job_types,
         resource.banned_job_types, resource.generic, resource.owner, resource.owner_group, resource.job_sharing,
-        resource.unfit,
     )  # fmt: skip

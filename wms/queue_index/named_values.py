@@ -79,7 +79,6 @@ class NamedValues:
             bool(at.job_types), self._some("job type", at.job_types), self._some("job type", at.banned_job_types),
             self._some("tag", at.tags), folded(at.required_tags), self.memory(at.memory_mb), self.disk(at.disk_mb),
             self._processors[bisect_right(self._processors, at.processors) - 1],
-            at.unfit,
         )  # fmt: skip
 
     def _known(self, kind: str, value: Hashable) -> Hashable:

@@ -12,7 +12,7 @@ from wms.ids import AttemptId, Epoch, JobId
 from wms.job.job import HANDOUT_LIMIT
 from wms.job.reasons import HOLDING, Code
 from wms.messages import queries
-from wms.messages.reports import HostTransfer, StagingReport, Unfit, Usage, UsageOverTime
+from wms.messages.reports import HostTransfer, StagingReport, Usage, UsageOverTime
 from wms.messages.site_inbox import Kill
 
 
@@ -364,20 +364,6 @@ async def test_kills_are_repeated_until_the_end_is_reported(the_world: World) ->
     answer = await the_world.report(finish=(result(held, "killed", Code.KILLED_BY_USER),))
     assert answer.recorded == (held,)
     assert await the_world.state(held[0]) == "Killed"
-
-
-async def test_an_offer_that_the_node_does_not_do_for_goes_back_at_once_and_says_why(
-    the_world: World,
-) -> None:
-    (job_id,) = await the_world.submitted(max_attempts=1)
-    (held,) = await the_world.match()
-    told = Unfit(
-        job_id=held[0], epoch=held[1], text="other.GPUNumber >= 1 is false where other.GPUNumber = 0"
-    )
-    await the_world.report(unfit=(told,))
-    assert await the_world.state(job_id) == "Waiting"
-    assert (await the_world.job(job_id))["attempts"] == 0
-    assert [each["reason_text"] for each in await the_world.attempts(job_id)] == [told.text]
 
 
 @pytest.mark.parametrize("code", sorted(HOLDING))

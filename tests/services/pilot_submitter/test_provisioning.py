@@ -28,7 +28,6 @@ from wms.dispatch.forwarding import HostRequestTerms
 from wms.dispatch.local import LocalDispatcher
 from wms.ids import PilotId
 from wms.messages import replies
-from wms.messages.reports import Unfit
 from wms.provisioning.plan import PilotCaps
 from wms.runtime.config import AuthSettings
 from wms.site import ComputingElement
@@ -154,14 +153,9 @@ async def test_picky_work_is_not_held_back_by_pilots_that_are_of_no_use_to_it(si
     assert len(await site.pilots()) == 2, "its node may do"
     who = msgspec.structs.replace(named(name), ce="first")
     await AdSync(world.db, world.index).refresh()
-    ((job_id, epoch),) = await world.match(who)
-    given_back = Unfit(job_id=job_id, epoch=epoch, text="the node does not do: other.GPUNumber >= 1 is false")
-    await world.report(who, unfit=(given_back,), slots=1, free_memory_mb=500)
+    await world.report(who, node=(("gpunumber", 0),), slots=1, free_memory_mb=500)
     await provisioning.provide()
     assert len(await site.pilots()) == 3, "and it does not"
-    (row,) = await world.sql("select unfit, free_memory_mb from pilot where pilot_id = $1", name)
-    assert len(row["unfit"]) == 1
-    assert row["free_memory_mb"] == 500
 
 
 async def test_pilots_that_offer_less_than_waiting_work_asks_for_are_no_supply(site: Site) -> None:

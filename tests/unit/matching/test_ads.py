@@ -20,7 +20,6 @@ from wms.classad.match import numbers, satisfied, satisfied_by
 from wms.errors import Rejected
 from wms.matching.ads import advertised, site_ad
 from wms.matching.clauses import fits
-from wms.matching.node_facts import wish
 from wms.provisioning.demand import QueuedWork, gather
 from wms.provisioning.known_elements import KnownElement
 from wms.queue_index import job_expressions, site_expressions
@@ -388,17 +387,6 @@ def test_what_a_site_requires_of_jobs_may_depend_on_the_host_that_is_asked_for()
     mismatch = fits(large, with_ad(resource, closed, ("a",)))
     assert mismatch is not None
     assert "other.own" not in mismatch.detail
-
-
-def test_a_pilot_that_found_its_node_not_to_do_is_given_none_of_the_like_again() -> None:
-    index = new_index()
-    wanted = asks(requirements="other.a > 1")
-    index.add_queue(1, wanted)
-    index.advertise(*PLACE, advertised({"a": 2}, {}, "", ""))
-    resource = offers(site="A", grid_ce="c")
-    assert fitting(index, resource) == {1}
-    assert fitting(index, replace(resource, unfit=(wish(wanted.requirements),))) == set()
-    assert fitting(index, resource) == {1}
 
 
 def long_requirements(nodes: int) -> str:

@@ -1149,11 +1149,6 @@ GROWN: dict[str, msgspec.Struct] = {
         user_priority=1.0,
         job_ids=(JobId(1),),
     ),
-    "match-request.unfit": match_requests.MatchRequest(
-        request_id=RequestId("req-8"),
-        pilot_id=PILOT,
-        resource=Resource(setup="", vo="local", cpu_time=60, unfit=("*",)),
-    ),
     "match-request.node": match_requests.MatchRequest(
         request_id=RequestId("req-9"),
         pilot_id=PILOT,
@@ -1169,14 +1164,11 @@ GROWN: dict[str, msgspec.Struct] = {
             ),
         ),
     ),
-    "report.unfit": reports.Report(
+    "report.node": reports.Report(
         report_id=ReportId("rep-10"),
         pilot_id=PILOT,
-        unfit=(
-            reports.Unfit(
-                job_id=JobId(1), epoch=Epoch(1), text="the node does not do: other.GPUNumber >= 1 is false"
-            ),
-        ),
+        slots=8,
+        node=(("gluehostmainmemoryramsize", 64_000), ("gpunumber", 0)),
     ),
     "report.began": reports.Report(
         report_id=ReportId("rep-12"),

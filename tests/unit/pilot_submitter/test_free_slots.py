@@ -22,7 +22,7 @@ def element(slots: int, of_each: int, dispatcher: str = "local") -> ComputingEle
 
 def live(pilots: int, slots: int) -> EqualPilots:
     return EqualPilots(
-        site="A", ce="ce", vo="", state="Running", slots=slots, busy=0, resource="", asks="", unfit=[], free_memory_mb=None,
+        site="A", ce="ce", vo="", state="Running", slots=slots, busy=0, resource="", asks="", idle_node="", free_memory_mb=None,
         silent=False, owner_group="", lasts=0, pilots=pilots, worked=0,
     )  # fmt: skip
 

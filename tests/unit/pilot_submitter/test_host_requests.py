@@ -31,7 +31,7 @@ def test_a_class_that_found_work_is_trusted_again() -> None:
     it.refused(sent(picky), "no such node")
     said: dict[str, Any] = dict.fromkeys(("slots", "lasts", "pilots"), 1)
     there = EqualPilots(
-        site="A", ce="ce", vo="v", state="Running", busy=0, resource="", asks=picky.name, owner_group="", unfit=[],
+        site="A", ce="ce", vo="v", state="Running", busy=0, resource="", asks=picky.name, owner_group="", idle_node="",
         free_memory_mb=None, worked=1, silent=False, **said,
     )  # fmt: skip
     it.seen([replace(there, worked=0)])

@@ -24,7 +24,7 @@ def living(state: str, **fields: Any) -> EqualPilots:
         "busy": 0,
         "resource": msgspec.json.encode(SENT).decode(),
         "asks": "",
-        "unfit": [],
+        "idle_node": "",
         "free_memory_mb": None,
         "silent": False,
         "owner_group": "",
@@ -62,11 +62,11 @@ def test_a_pilot_on_its_way_offers_what_it_was_sent_with() -> None:
 
 @pytest.mark.parametrize(("lasts", "cpu_time"), [(3, 800), (2, 500), (1, 100)])
 def test_a_running_pilot_offers_the_time_and_memory_that_it_has_left(lasts: int, cpu_time: int) -> None:
-    pilots = living("Running", lasts=lasts, busy=1, free_memory_mb=3_000, unfit=["w"])
+    pilots = living("Running", lasts=lasts, busy=1, free_memory_mb=3_000, idle_node='[["gpunumber",0]]')
     offered = planned_supply(pilots, ASKED, NOBODY).resource
     assert offered is not None
     assert (offered.cpu_time, offered.processors, offered.memory_mb) == (cpu_time, 3, 3_000)
-    assert offered.unfit == ("w",)
+    assert offered.node == (("gpunumber", 0),)
 
 
 @pytest.mark.parametrize("sharing", [True, False])

@@ -15,7 +15,6 @@ from wms.ids import CeId
 from wms.matching.ads import advertised
 from wms.matching.canary import OWNER as CANARY
 from wms.matching.grouping import Requirements, processor_tags
-from wms.matching.node_facts import wish
 from wms.provisioning.demand import Avoidance, QueuedWork, reach
 from wms.provisioning.pilot_class import PilotClass
 from wms.provisioning.plan import PilotCaps, plan
@@ -272,7 +271,7 @@ def hosts(requirements: Requirements, _: ComputingElement) -> PilotClass | None:
         (asks(min_ram_mb=4_000), offering(memory_mb=3_999)),
         (asks(cpu_segment=1_000), offering(cpu_time=500)),
         (asks(tags=processor_tags(2)), offering(processors=1, memory_mb=8_000)),
-        (GPU, offering(unfit=(wish(GPU.requirements),))),
+        (GPU, offering(node=(("gpunumber", 0),))),
     ],
 )
 def test_an_idle_pilot_is_no_place_for_work_that_it_could_not_take(wanted, resource):
