@@ -1,6 +1,7 @@
 """Whole agents as processes, under a real job manager and matcher: what users are promised of a job that runs."""
 
 import asyncio
+import json
 import os
 import re
 import signal
@@ -102,6 +103,12 @@ async def test_a_job_runs_from_its_submission_to_its_outputs(
     # Its directories may be kept for the next job, as empty as they were made.
     await eventually(lambda: not [each for each in jobs.rglob("*") if not each.is_dir()])
     await eventually(lambda: {each.name for each in jobs.iterdir()} <= {".spare"})
+
+    async def node() -> str:
+        (pilot,) = await place.sql("select node from pilot where pilot_id = $1", agent.pilot_id)
+        return str(pilot["node"])
+
+    assert ["gpunumber", 0] in json.loads(await eventually(node)), "plans know where it runs"
 
 
 async def test_payloads_cannot_come_by_the_token(place: Grid, tmp_path: Path) -> None:
