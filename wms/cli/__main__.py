@@ -49,6 +49,10 @@ def run(arguments: Sequence[str]) -> int:  # noqa: PLR0911 - one exit code a kin
     except BrokenPipeError:
         give_up_output()
         return OK
+    except PermissionError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        remedy = "it may be another user's: `wms token client` makes a directory for each user of a system"
+        return _say(arguments, "FORBIDDEN", f"{place}permission denied", remedy, code=NOT_ALLOWED)
     except Exception as error:
         if os.environ.get("WMS_DEBUG"):
             raise
@@ -90,10 +94,13 @@ def _marked(arguments: Sequence[str]) -> list[str]:
 def _usage_advice(arguments: Sequence[str], error: Exception) -> tuple[str, str]:
     """Return what is wrong with the arguments, and the remedy. `error` is the argument parser's."""
     from wms.cli.app import command_in
-    from wms.cli.other_systems import same_here
+    from wms.cli.other_systems import same_here, same_option
 
     first = arguments[0]
     if command_in([first]):
+        unknown = getattr(error, "token", None) if type(error).__name__ == "UnknownOptionError" else None
+        if first == "submit" and unknown and (ours := same_option(unknown.keyword or unknown.value)):
+            return f"there is no option {unknown.keyword or unknown.value} here", f"the same here: {ours}"
         return _usage_fault(error), _usage_remedy(arguments)
     if first.startswith("-"):
         return f"{first} stands before the command", "options stand after it: wms jobs --data DIR"

@@ -185,4 +185,7 @@ def _language(name: str, data: bytes) -> Language | None:
 
 def named(name: str, invalid: InvalidDescription) -> list[Problem]:
     """Return the problems of the file `name`, which stands before the place of each."""
-    return [msgspec.structs.replace(each, place=f"{name}: {each.place}") for each in invalid.problems]
+    return [
+        msgspec.structs.replace(each, place=f"{name}: {each.place}" if each.place else name)
+        for each in invalid.problems
+    ]

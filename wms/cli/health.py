@@ -153,12 +153,13 @@ async def look(common: CommonOptions) -> SystemHealth:
     settings = read_settings(directory)
     keeper = await asyncio.to_thread(holder, directory / LOCK_FILE)
     state = await asyncio.to_thread(read_state, directory) if keeper else None
-    broker, (services, gaps) = await asyncio.gather(_broker(settings), _services(settings))
-    parts = [_counted(part, state) for part in (broker, *services)]
+    reach = _gateway if settings.gateway else _broker
+    door, (services, gaps) = await asyncio.gather(reach(settings), _services(settings))
+    parts = [_counted(part, state) for part in (door, *services)]
     if state is not None:
         parts = [*_supervisor(state), *parts, *_children(state, parts, directory)]
     silent = [line for part in parts for line in part.partitions if not line.served]
-    blocked = await _blocked(settings, silent) if silent and broker.up else []
+    blocked = await _blocked(settings, silent) if silent and door.up else []
     parts = [_waiting(part, blocked) for part in parts]
     return SystemHealth(
         data=str(directory),
@@ -233,6 +234,21 @@ def _no_heartbeat(pid: int | None, log: str) -> str:
 
 def _relative(path: str, directory: Path) -> str:
     return os.path.relpath(path, directory) if path else ""
+
+
+async def _gateway(settings: "ClientSettings") -> ProcessHealth:
+    from wms.client.credential import TokenFile
+    from wms.client.gateway_channel import GatewayChannel
+    from wms.errors import Unavailable
+
+    assert settings.gateway is not None
+    channel = GatewayChannel(settings.gateway, TokenFile(Path(settings.auth.token_file)))
+    try:
+        await channel.open(ANSWER_SECONDS)
+    except Unavailable as error:
+        return ProcessHealth(name="gateway", up=False, running=False, note=str(error))
+    await channel.close()
+    return ProcessHealth(name="gateway", up=True, note=settings.gateway.url)
 
 
 async def _broker(settings: "ClientSettings") -> ProcessHealth:

@@ -68,8 +68,22 @@ def _check_is_program(word: str) -> None:
         raise Rejected(
             "NOT_A_PROGRAM",
             f"{shown(word, 200)} is neither a file of descriptions nor a program that may be executed",
-            f"{_WRITE}; or run it by its interpreter: wms submit --input {shown(word, 60)} -- python3 {shown(word, 60)}",
+            f"{_WRITE}; or run it by its interpreter: wms submit --input {shown(word, 60)} -- {_interpreter(path)} {shown(word, 60)}",
         )
+
+
+def _interpreter(path: Path) -> str:
+    """Return the program that a script's first line names, `#!/usr/bin/env perl`; without such a line, what its suffix says."""
+    with path.open("rb") as file:
+        first = file.readline(200).decode(errors="replace")
+    words = first[2:].split() if first.startswith("#!") else []
+    named = [Path(word).name for word in words if not word.startswith("-")]
+    named = named[1:] if named[:1] == ["env"] else named
+    return shown(named[0], 60) if named else _INTERPRETERS.get(path.suffix.lower(), "sh")
+
+
+_INTERPRETERS = {".py": "python3", ".pl": "perl", ".r": "Rscript", ".jl": "julia", ".bash": "bash"}
+"""The interpreters of scripts, by the suffix of the file's name."""
 
 
 _WRITE = f"write descriptions in a file whose name ends in {', '.join(SUFFIXES)}; a program stands after --"
@@ -215,7 +229,9 @@ def by_flags(invalid: InvalidDescription) -> InvalidDescription:
 
 def _as_flag(place: str) -> str:
     name = place.partition(".")[0].partition("[")[0]
-    return (_WORDS.get(name) or flag_of(name)) + place[len(name) :]
+    rest = place[len(name) :]
+    # The option and the name of its entry are two words: --env NAME.
+    return (_WORDS.get(name) or flag_of(name)) + (f" {rest[1:]}" if rest.startswith(".") else rest)
 
 
 def over(description: JobDescription, flags: Mapping[str, Any]) -> JobDescription:

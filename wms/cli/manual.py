@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 WIDE = 100_000
 """The width in characters of an imaginary terminal, in which no line of a help text is broken."""
-_OPTION = re.compile(r"  ((?:-|[A-Z])[^:]*): ?(.*)")
+_OPTION = re.compile(r"  (\S[^:]*): ?(.*)")
 _TITLE = re.compile(r"[A-Z][A-Za-z ]+:")
 
 
@@ -102,7 +102,7 @@ def page(words: tuple[str, ...], told: str) -> str:
 
 
 def _body(lines: list[str]) -> Iterator[str]:
-    """Yield the lines of a help text as roff: paragraphs, examples verbatim, options with their descriptions."""
+    """Yield the lines of a help text as roff: paragraphs, examples verbatim, options and commands with their descriptions."""
     literal = False
     for line in lines:
         option = _OPTION.fullmatch(line)

@@ -49,6 +49,24 @@ SYSTEMS = {
 }  # fmt: skip
 """The commands of other systems, each with what does that here."""
 
+MANY_NODES = "a job runs on one node: `--processors N`, or `--whole-node`"
+OPTIONS = {
+    "--nodes": MANY_NODES, "-N": MANY_NODES, "--ntasks": "`--processors N`", "--ntasks-per-node": "`--processors N`",
+    "--cpus-per-task": "`--processors N`", "-c": "`--processors N`", "--cpus": "`--processors N`", "--time": "`--wall-time 2h`",
+    "-t": "`--wall-time 2h`", "--mem": "`--memory 2G`", "--mem-per-cpu": "`--memory 2G`, of all processors together", "--tmp": "`--disk 10G`",
+    "--gres": "`--gpus N`", "--gpus-per-node": "`--gpus N`", "--partition": "`--site S` or `--ce CE`", "-p": "`--site S` or `--ce CE`",
+    "--queue": "`--site S` or `--ce CE`", "-q": "`--site S` or `--ce CE`", "--nodelist": "`--requirements`", "--constraint": "`--tag T` or `--requirements`",
+    "--job-name": "`--name NAME`", "-J": "`--name NAME`", "--dependency": "`--after ID`", "--export": "`--env NAME=VALUE`",
+    "--exclusive": "`--whole-node`", "--begin": "`--hold`, then `wms release ID`", "--image": "`--container IMAGE`", "--stdout": "`wms logs ID`",
+    "--signal": "SIGTERM comes first, and `--grace-time 2m` is the time after it", "--requeue": "`--max-attempts N`",
+}  # fmt: skip
+"""Options of other systems' commands that submit, each with what does that here."""
+
+
+def same_option(word: str) -> str:
+    """Return what `wms submit` has in place of an option of another system; empty if the option is unknown."""
+    return OPTIONS.get(word.partition("=")[0], "")
+
 
 def same_here(word: str) -> str:
     """Return what does here what a command of another system, or a plain word, does; empty if the word is unknown."""

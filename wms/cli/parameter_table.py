@@ -79,7 +79,7 @@ def read_table(text: str, name: str) -> dict[str, tuple[str, ...]]:
             raise _wrong(
                 shown(name, 200),
                 line,
-                f"has {len(row)} cells, and there are {len(names)} names",
+                f"has {_counted(row, 'cell')}, and there are {_counted(names, 'name')}",
                 'quote a cell with commas: "a,b"',
             )
         if len(jobs) == ARRAY_LIMIT:
@@ -93,6 +93,10 @@ def read_table(text: str, name: str) -> dict[str, tuple[str, ...]]:
     if not jobs:
         raise Rejected("BAD_TABLE", f"{shown(name, 200)} has no line with values", _EXAMPLE)
     return dict(zip(names, zip(*jobs, strict=True), strict=True))
+
+
+def _counted(items: Sequence[str], noun: str) -> str:
+    return f"{len(items)} {noun}{'' if len(items) == 1 else 's'}"
 
 
 def _rows(text: str, name: str, separator: str) -> Iterator[tuple[int, list[str]]]:

@@ -1,19 +1,31 @@
 """The options of `wms submit`. Each is declared once: name, type, help, and the field of a description that it sets."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Group, Parameter
 
 from wms.cli.fields import makes, options_of, sets
 from wms.cli.options import Bytes, Duration, Flag, Many, Memory
+from wms.errors import shown
 
 RUN = Group("What to run", sort_key=1)
 NEEDS = Group("What it needs", sort_key=2)
 WHERE = Group("Where it may run", sort_key=3)
 FILES = Group("Files", sort_key=4)
 HOW = Group("How to submit", sort_key=5)
+
+
+def _array_jobs(_: Any, tokens: Sequence[Any]) -> int:
+    """Return the number of jobs that `--array` says. Raise ValueError for a range of indices, as Slurm takes, with how to count so here."""
+    said = tokens[0].value
+    try:
+        return int(said)
+    except ValueError:
+        raise ValueError(
+            f"{shown(said, 60)} is no number of jobs. 10 makes the jobs 0 to 9; --series i=start=1,count=10 counts from 1"
+        ) from None
 
 
 @Parameter(name="*", group=RUN)
@@ -24,7 +36,7 @@ class RunOptions:
     name: str | None = sets("name")
     """A name to find the jobs by; {n} stands for the index in an array."""
 
-    array: int | None = sets("array")
+    array: Annotated[int | None, Parameter(converter=_array_jobs)] = sets("array")
     """The number of jobs to make, up to a million. {n} in arguments, environment, name and outputs stands for 0, 1, 2, ..."""
 
     parameter: Annotated[Many | None, Parameter(name=("--parameter", "--param"))] = makes("parameters")

@@ -21,7 +21,7 @@ from wms.client.query_client import FETCHES_AT_ONCE, Counts
 from wms.client.result_table import result_row
 from wms.client.selector import normalised, nothing_found
 from wms.client.sent_program import brings_files, program_to_send
-from wms.client.submission import Submission, check_id, new_id
+from wms.client.submission import Submission, check_description, check_id, new_id
 from wms.client.submitting import submit
 from wms.client.watching import JobWatch, counts_at_end, pinned
 from wms.errors import Rejected
@@ -384,6 +384,7 @@ class Client(DeadLetterClient):
         The lists in `parameters` have equal lengths. Calls with the same `id` submit nothing twice. Raise Unavailable if some jobs
         had not ended within `timeout` seconds (None: no bound).
         """
+        check_description(description)
         lists = {**description.parameters, **{name: tuple(values) for name, values in parameters.items()}}
         taken = await self.submit(msgspec.structs.replace(description, parameters=lists), id=id)
         ended = dict[int, replies.JobLine]()

@@ -38,6 +38,7 @@ from wms.client.pickled_call import EachOf, Outcome, name_of, pickled, unpickled
 from wms.client.query_client import FETCHES_AT_ONCE
 from wms.client.selector import RANGES_LIMIT
 from wms.client.settings import ClientSettings
+from wms.client.submission import check_description
 from wms.errors import Rejected, Unavailable
 from wms.ids import joined
 from wms.job.state import ENDED, State
@@ -87,6 +88,7 @@ class Executor(concurrent.futures.Executor):
         initargs: tuple[Any, ...] = (),
     ) -> None:
         self._settings = settings
+        check_description(description)
         self._description = description
         self._files: dict[str, Path | bytes] = {
             **members(files),

@@ -180,7 +180,7 @@ def _of_gateway(url: str, place: Path, environment: Mapping[str, str], token: Pa
 def write_client_directory(place: Path, settings: ClientSettings, token: str) -> None:
     """Write a data directory for another user, with the system's addresses and that user's token. It has no operator's secrets.
 
-    Raise Rejected if `place` is an operator's own directory.
+    A broker at a Unix socket is its owner's alone: the other user's client goes through the gateway that serves the dashboard. Raise Rejected if `place` is an operator's own directory.
     """
     file = place / FILE
     if file.is_file() and read(file, ClientSettings, {}).postgres is not None:
@@ -190,6 +190,10 @@ def write_client_directory(place: Path, settings: ClientSettings, token: str) ->
     sandboxes = {"sandboxes": {"url": settings.sandboxes.url}} if settings.sandboxes else {}
     place.mkdir(mode=0o700, parents=True, exist_ok=True)
     write_secret(place / TOKEN_FILE, token + "\n")
+    if settings.dashboard and settings.kafka.bootstrap.startswith("unix:"):
+        gateway = {"url": settings.dashboard.url}
+        write_secret(file, to_toml({"gateway": gateway, "auth": {"token_file": TOKEN_FILE}}))
+        return
     dashboard = {"dashboard": {"url": settings.dashboard.url}} if settings.dashboard else {}
     write_secret(
         file, to_toml({"kafka": kafka, **sandboxes, **dashboard, "auth": {"token_file": TOKEN_FILE}})

@@ -60,6 +60,12 @@ _decoder = msgspec.json.Decoder(JobDescription)
 _kinds = JobKinds()
 
 
+def check_description(given: object) -> None:
+    """Raise TypeError if `given`, a value of a program, is no job description."""
+    if not isinstance(given, JobDescription):
+        raise TypeError(f"expected JobDescription, or a sequence of it, not {type(given).__name__}")
+
+
 def _checked(descriptions: Sequence[JobDescription]) -> list[bytes]:
     """Return each description as JSON. Raise InvalidDescription, with every problem of every description, if one is invalid."""
     if not descriptions:
@@ -68,8 +74,7 @@ def _checked(descriptions: Sequence[JobDescription]) -> list[bytes]:
     checked: list[bytes] = []
     problems: list[Problem] = []
     for n, description in enumerate(descriptions):
-        if not isinstance(description, JobDescription):
-            raise TypeError(f"expected JobDescription, or a sequence of it, not {type(description).__name__}")
+        check_description(description)
         raw = _encoded(description)
         if not _kinds.knows(raw):
             problems += _problems(description, raw, f"jobs[{n}]" if many else "")

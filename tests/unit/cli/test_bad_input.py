@@ -86,7 +86,15 @@ def refused(capsys: Captured, *arguments: str, code: int = 2) -> str:
         (["submit", "--dry-run", "--", "../prog"], "lies outside this directory"),
         (["submit", "--dry-run", "--", "a/../../prog"], "lies outside this directory"),
         (["submit", "--dry-run", "--", "./prog"], "there is no program ./prog here"),
-        (["submit", "--param", "f=1,2", "--param", "g=1", "--dry-run", "--", "echo"], "--parameter.g"),
+        (["submit", "--param", "f=1,2", "--param", "g=1", "--dry-run", "--", "echo"], "--parameter g"),
+        (["submit", "--env", "A B=1", "--", "echo"], "--env A B: the text"),
+        (
+            ["submit", "--array", "1-10", "--", "echo"],
+            "10 makes the jobs 0 to 9; --series i=start=1,count=10",
+        ),
+        (["submit", "--nodes=2", "--", "echo"], "the same here: a job runs on one node"),
+        (["submit", "--mem", "5G", "--", "echo"], "the same here: `--memory 2G`"),
+        (["submit", "-N", "2", "--", "echo"], "there is no option -N here"),
         (["submit", "no-such.toml"], "cannot read no-such.toml"),
         (["kill"], "no job is named"),
         (["kill", "5-1"], "ends before it begins"),
@@ -452,3 +460,34 @@ def test_no_number_out_of_its_bounds_is_taken_in_silence(capsys: Captured, name:
         if f"{command} {option}" not in NUMBERS_JUDGED_ELSEWHERE:
             said = refused(capsys, *command.split(), *WORDS.get(command, []), f"{option}=-1")
             assert option in said, said
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("a.sh", "#!/bin/bash\n", "-- bash a.sh"),
+        ("a", "#!/usr/bin/env -S perl -w\n", "-- perl a"),
+        ("a.py", "print()\n", "-- python3 a.py"),
+        ("a.sh", "echo\n", "-- sh a.sh"),
+    ],
+)
+def test_a_script_is_to_be_run_by_its_own_interpreter(
+    name: str, text: str, said: str, place: Path, capsys: Captured
+) -> None:
+    (place / name).write_text(text)
+    assert said in refused(capsys, "submit", name)
+
+
+def test_a_file_that_cannot_be_parsed_is_named_with_its_line_alone(place: Path, capsys: Captured) -> None:
+    (place / "bad.toml").write_text("a b")
+    assert "  bad.toml (line 1): is not TOML" in refused(capsys, "submit", "bad.toml")
+
+
+def test_what_is_another_users_is_no_fault_of_ours(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    def denied(*_: object) -> None:
+        raise PermissionError(13, "Permission denied", "/data/client.toml")
+
+    monkeypatch.setattr("wms.client.settings.read_settings", denied)
+    said = refused(capsys, "status", code=3)
+    assert "/data/client.toml: permission denied" in said
+    assert "wms token client" in said

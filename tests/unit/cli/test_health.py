@@ -1,11 +1,18 @@
 """The health of a system: its services, loops and supervisor."""
 
+import re
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.unit.cli.heartbeats import NOW, advertiser, beat, probe, state
+from wms.auth.keys import generate_keys, load_key
+from wms.auth.token import Claims, mint
+from wms.cli.__main__ import run
 from wms.cli.health import _children, _supervisor, service_parts
 from wms.embedded.supervisor import ChildState, SupervisorState
+from wms.files import write_secret
 from wms.runtime import clock
 from wms.runtime.service_health import Heartbeat
 
@@ -60,3 +67,24 @@ def test_a_stopped_advertiser_is_told_beside_those_of_other_sites() -> None:
     up, dead = service_parts([advertiser("glasgow"), advertiser("umea", alive=False)], NOW)
     assert (up.up, up.note) == (True, "handled 0, owner glasgow")
     assert (dead.up, dead.problems) == (False, ("no heartbeat for 0s, owner umea",))
+
+
+def test_who_goes_through_a_gateway_is_told_of_it_and_of_no_broker(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "client.toml").write_text(
+        '[gateway]\nurl = "http://127.0.0.1:1"\n[auth]\ntoken_file = "none"\n'
+    )
+    assert run(["status", "--data", str(tmp_path)]) == 3
+    generate_keys(tmp_path / "keys")
+    token = mint(
+        load_key(tmp_path / "keys/issuer.pem"),
+        Claims(kind="user", owner="bob", group="g", vo="v"),
+        60,
+        clock.timestamp(),
+    )
+    write_secret(tmp_path / "none", token)
+    assert run(["status", "--data", str(tmp_path)]) == 1
+    told = capsys.readouterr().out
+    assert re.search(r"^gateway +DOWN", told, re.MULTILINE)
+    assert "broker" not in told

@@ -14,6 +14,8 @@ def test_every_command_has_a_manual_page() -> None:
     found = dict(pages())
     for name in ("wms", "wms-submit", "wms-limits-set", "wms-site-ban", "wms-top"):
         assert found[name].startswith(f'.TH "{name.upper()}" 1')
+    for name, command in (("wms", "submit"), ("wms-limits", "lift")):
+        assert f".TP\n.B {command}\n" in found[name], "commands run together"
     text = found["wms-submit"]
     for part in (
         ".SH NAME",

@@ -31,7 +31,7 @@ def test_a_table_with_tabs_is_one() -> None:
         ("a,b\n1,2\n\n3,4\n", "line 3: is blank"),
         ("a,b\n1,2\n , \n", "line 3: is blank"),
         ("a\n1\n\n", "line 3: is blank"),
-        ('a,b\n"x\ny",2\n1\n', "line 4: has 1 cells, and there are 2 names"),
+        ('a,b\n"x\ny",2\n1\n', "line 4: has 1 cell, and there are 2 names"),
         ('a\n"x\n', "line 2: cannot be read"),
         ("a,a\n1,2\n", "line 1: names a twice"),
         ("n\n1\n", 'line 1: "n" is no name'),

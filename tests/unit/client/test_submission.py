@@ -3,6 +3,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from wms.client.client import Client
+from wms.client.executor import Executor
 from wms.client.submission import BYTES_LIMIT, Submission, messages
 from wms.errors import Rejected
 from wms.jobdesc import JobDescription
@@ -106,3 +108,12 @@ def test_values_too_large_to_travel_are_refused_with_a_way_out() -> None:
     sweep = JobDescription(executable="echo", parameters={"x": ("y" * 2_000,) * 1_000})
     with pytest.raises(Rejected, match="--input"):
         messages([sweep], "x", "me")
+
+
+async def test_map_and_executor_tell_what_is_no_description_too() -> None:
+    wrong: Any = "echo"
+    with pytest.raises(TypeError, match="expected JobDescription"):
+        Executor(description=wrong)
+    client = Client(wrong, wrong, timeout=1)
+    with pytest.raises(TypeError, match="expected JobDescription"):
+        await anext(client.map(wrong, {"x": ["1"]}))
