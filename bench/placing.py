@@ -14,9 +14,9 @@ from bench.choices import (
     shortest_queue,
     shortest_queue_counting,
 )
+from bench.corrections import ScoredPrediction, corrections
 from bench.grid import Grid, GridJob, GridSite, again
 from bench.grid_workload import INPUT, OUTPUT
-from wms.broker.calibration import ScoredPrediction, corrections
 from wms.broker.knowledge import Knowledge, MeasuredRun, MeasuredTransfer, MeasuredWait
 from wms.broker.prediction import Part
 from wms.broker.ranking import rank

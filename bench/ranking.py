@@ -23,12 +23,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from bench.corrections import ScoredPrediction
 from bench.grid import GridJob, GridSite
 from bench.grid_workload import made_grid, trace_grid
 from bench.measuring import Figures, run
 from bench.placing import PARTS, policies, scored
 from bench.validity import InvalidError
-from wms.broker.calibration import ScoredPrediction
 
 OURS = "earliest completion"
 BETTER = 0.75
@@ -119,7 +119,7 @@ def goal(means: dict[str, float], baseline: str) -> str:
 def _truth(scores: Sequence[ScoredPrediction]) -> dict[str, float]:
     sure = [each for each in scores if each.truth > 0 and each.seconds > 0]
     return {
-        "covered": round(statistics.fmean(each.is_covered for each in scores), 3),
+        "covered": round(statistics.fmean(each.low <= each.truth <= each.high for each in scores), 3),
         "below": round(statistics.fmean(each.truth < each.low for each in scores), 3),
         "ratio": round(statistics.median([each.truth / each.seconds for each in sure] or [1.0]), 3),
         "error_seconds": round(statistics.median(abs(each.truth - each.seconds) for each in scores), 1),

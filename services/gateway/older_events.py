@@ -25,7 +25,7 @@ class OlderEvents:
         self._kafka = kafka
         self._topic = topic
         self._turns = OwnerTurns()
-        self._authentication = asyncio.Semaphore(AT_ONCE)
+        self._readers = asyncio.Semaphore(AT_ONCE)
         self._of_owner: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._closing: set[asyncio.Task[None]] = set()
 
@@ -35,7 +35,7 @@ class OlderEvents:
         Raise Unavailable if no broker answers.
         """
         lock = self._of_owner.setdefault(owner, asyncio.Lock())
-        async with lock, self._authentication, self._reader(place) as reader:
+        async with lock, self._readers, self._reader(place) as reader:
             while True:
                 messages = await reader.poll(POLL_SECONDS, READ_AT_ONCE)
                 async with self._turns.turn(owner):

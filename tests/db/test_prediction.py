@@ -27,10 +27,11 @@ async def test_calibration_tells_coverage_and_ratio_by_site_and_predictor(the_wo
     await keep(the_world, 5, site="B", source="benchmark", actual=100.0)
     await keep(the_world, 6)
     async with the_world.db.transaction() as tx:
-        a, b = await prediction.calibration(tx, "site")
+        a, b = await prediction.calibration(tx, "site", 30.0)
         assert (a["site"], a["predictions"], a["scored"], a["covered"]) == ("A", 5, 4, 0.75)
-        assert (a["ratio"], a["error_seconds"], b["covered"]) == (1.25, 45.0, 1.0)
-        by = {row["source"]: row["scored"] for row in await prediction.calibration(tx, "predictor")}
+        assert a["ratio"] == pytest.approx((130 + 180) / 2 / 130)
+        assert (a["error_seconds"], b["ratio"], b["covered"]) == (45.0, 1.0, 1.0)
+        by = {row["source"]: row["scored"] for row in await prediction.calibration(tx, "predictor", 30.0)}
         assert by == {"history": 4, "benchmark": 1}
 
 

@@ -89,13 +89,15 @@ async def score(tx: Transaction, limit: int) -> int:
     return int(await tx.fetchval(SQL["score"], limit))
 
 
-async def calibration(tx: Transaction, by: Literal["site", "predictor", "both"]) -> list[asyncpg.Record]:
+async def calibration(
+    tx: Transaction, by: Literal["site", "predictor", "both"], unfelt: float
+) -> list[asyncpg.Record]:
     """Return rows on the accuracy of predictions, for each site, predictor or pair of them (`by`), and each part of the time.
 
     A row has site, part, source (the predictor), the number of predictions, scored (how many could be compared), covered (the share within
-    the predicted interval), ratio (the median of actual over predicted time) and error_seconds (the median absolute error).
+    the predicted interval), ratio (the median of actual over predicted time, with `unfelt` seconds added to both as in `corrections`) and error_seconds (the median absolute error).
     """
-    return await tx.fetch(SQL["calibration"], by, CALIBRATIONS_LIMIT)
+    return await tx.fetch(SQL["calibration"], by, CALIBRATIONS_LIMIT, unfelt)
 
 
 async def waits(tx: Transaction, each: int) -> list[MeasuredDuration]:

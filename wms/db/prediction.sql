@@ -46,10 +46,10 @@ with open as (
 select (select count(*) from scored) + (select count(*) from closed);
 
 -- name: calibration
--- How true predictions were, by place and predictor: at least the scored ones' share within the interval and median ratio.
+-- How true predictions were, by place and predictor. Ratios are of truth and prediction, both from $3 seconds before the beginning on.
 select site, part, source, count(*) as predictions, count(actual) as scored,
        avg(case when actual between low and high then 1.0 else 0.0 end) filter (where actual is not null)::float8 as covered,
-       (percentile_cont(0.5) within group (order by actual / greatest(seconds, 1.0)))::float8 as ratio,
+       (percentile_cont(0.5) within group (order by (actual + $3) / (seconds + $3)))::float8 as ratio,
        (percentile_cont(0.5) within group (order by abs(actual - seconds)))::float8 as error_seconds
 from (
     select case when $1::text in ('site', 'both') then site else '' end as site, part,

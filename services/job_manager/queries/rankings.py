@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 from wms.auth.principal import Principal
+from wms.broker.prediction import UNFELT
 from wms.db import agreement, job_record, placement, prediction
 from wms.db.database import Transaction
 from wms.db.placement import Placement
@@ -85,6 +86,6 @@ async def list_predictions(
     tx: Transaction, _principal: Principal, query: asked.ListPredictions
 ) -> replies.Calibrations:
     """Return how accurate the broker's predictions were. Everybody may see that, because it is about sites and not about jobs."""
-    rows = await prediction.calibration(tx, query.by)
+    rows = await prediction.calibration(tx, query.by, UNFELT)
     lines = tuple(replies.CalibrationLine(**row) for row in rows)
     return replies.Calibrations(query_id=query.query_id, client=query.client, lines=lines)

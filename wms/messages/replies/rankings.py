@@ -137,7 +137,7 @@ class CalibrationLine(msgspec.Struct, frozen=True, kw_only=True):
     covered: Annotated[float, msgspec.Meta(ge=0, le=1)] | None
     """The share of compared predictions, from 0 to 1, whose 90 % interval contained the actual time. None if none was compared."""
     ratio: Annotated[float, msgspec.Meta(ge=0, le=1e12)] | None
-    """The median of actual time divided by predicted time. None if no prediction was compared."""
+    """The median of actual time divided by predicted time, with 30 s added to both. None if no prediction was compared."""
     error_seconds: Seconds | None
     """The median of the absolute error in seconds. None if no prediction was compared."""
 
