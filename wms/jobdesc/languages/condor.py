@@ -42,6 +42,8 @@ TEMPLATED: Final = frozenset(
 """The commands whose fields may have placeholders."""
 _ORDER: Final = ("request_cpus", "request_memory", "environment")
 """The commands to which others refer; they are taken first."""
+_NEVER_ABSENT: Final = ("executable",)
+"""The commands that a job needs. Any other without a value is absent to HTCondor, which has two quotes for a value that is empty."""
 
 _QUEUE = re.compile(rb"^[ \t]*queue\b(?![ \t]*=)", re.MULTILINE | re.IGNORECASE)
 # A text over several lines of TOML may hold such a line too.
@@ -151,7 +153,10 @@ class _QueueDrafts:
             text = texts[key]
             if len(group) == 1 or (key in split and key != "arguments"):
                 text = self._jobs.filled(text, group[0])
-            commands[key] = Command(command.name, text, command.line)
+            if text or key in _NEVER_ABSENT or key.startswith("my."):
+                commands[key] = Command(command.name, text, command.line)
+            else:
+                draft.kept(origin_of(command), "has no value, as if it were not there")
         job = CondorJob(draft, commands, self._machine)
         ordered = sorted(commands, key=lambda key: _ORDER.index(key) if key in _ORDER else len(_ORDER))
         for key in ordered:

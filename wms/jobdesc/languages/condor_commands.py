@@ -238,7 +238,7 @@ CATALOGUE: Final[Mapping[str, CatalogueEntry]] = {
     "error": _entry("`stderr`, without its directory", condor_files.stream_into("stderr"), "stderr", "err"),
     "transfer_input_files": _entry("files and directories go with the job, URLs become `inputs`", condor_files.input_files, "transferinputfiles", "transferinput"),
     "transfer_output_files": _entry("`output_sandbox`; without it, all files come back", condor_files.output_files, "transferoutputfiles", "transferoutput"),
-    "transfer_output_remaps": _entry("URLs become `outputs`; new names are refused", condor_files.output_remaps, "transferoutputremaps"),
+    "transfer_output_remaps": _entry("URLs become `outputs`; new names are left out: results have the names that the job gave them", condor_files.output_remaps, "transferoutputremaps"),
     "request_cpus": _entry("`processors`", _number_into("processors"), "requestcpus"),
     "request_memory": _entry("`memory_mb`", _size_into("memory_mb", "m"), "requestmemory"),
     "request_disk": _entry("`disk_mb`", _size_into("disk_mb", "k"), "requestdisk"),

@@ -41,6 +41,8 @@ def executable(job: CondorJob, command: Command) -> None:
     elif is_no(job.text("transfer_executable")):
         if path.startswith("/"):
             job.draft.put("executable", path, origin, "is the program of that path on the node")
+        elif path == own and job.text("docker_image"):
+            job.draft.put("executable", path, origin, "is the program of that name in the image")
         elif path.removeprefix("./") in sent:
             job.draft.put("executable", f"./{own}", origin)
         else:
@@ -105,8 +107,9 @@ def standard_input(job: CondorJob, command: Command) -> None:
         job.draft.impossible(
             origin, "is a file of the node, and standard input is one of the job's directory"
         )
+    elif not (own := path.rpartition("/")[2]):
+        job.draft.problem(origin, "is a directory, and standard input a file", "use transfer_input_files")
     else:
-        own = path.rpartition("/")[2]
         job.draft.add_input(own, _here(job, path), origin)
         job.draft.put("stdin", own, origin)
 
@@ -160,7 +163,7 @@ def all_outputs(job: CondorJob, queue: Command) -> None:
 
 
 def output_remaps(job: CondorJob, command: Command) -> None:
-    """Put the outputs with URLs into the draft. An output that would get another name is noted as impossible."""
+    """Put the outputs with URLs into the draft. Other outputs come back by the names that the job gave them, wherever they are to lie."""
     origin = origin_of(command)
     for name, target in _remaps(command.value):
         if _URL.match(target):
@@ -168,7 +171,7 @@ def output_remaps(job: CondorJob, command: Command) -> None:
         elif target.rpartition("/")[2] == name.rpartition("/")[2]:
             job.draft.translated(origin, f"{name} comes back by its name; wms output says where to")
         else:
-            job.draft.impossible(origin, f"{name} keeps its name; wms output can put it elsewhere")
+            job.draft.omitted(origin, f"{name} comes back by its name, and not as {target}")
     if not _remaps(command.value):
         job.draft.kept(origin)
 

@@ -17,7 +17,7 @@ HEAD_LIMIT: Final = 4_096
 
 _KEYWORD = re.compile(r"(?<!\S)(in|from|matching)(?=[\s(]|$)\s*", re.IGNORECASE)
 _NAMES = re.compile(r"(?<![^\s)])[A-Za-z_][A-Za-z0-9_.]*(?:[\s,]+[A-Za-z_][A-Za-z0-9_.]*)*$")
-_QUALIFIER = re.compile(r"(files|dirs|any|table)\b\s*", re.IGNORECASE)
+_QUALIFIER = re.compile(r"(files|dirs|any|table)(?=[\s(\[]|$)\s*", re.IGNORECASE)
 _SLICE = re.compile(r"\[\s*(-?[0-9]*)\s*(?::\s*(-?[0-9]*)\s*)?(?::\s*(-?[0-9]*)\s*)?\]\s*")
 _SUM = re.compile(r"[0-9+*/() %-]{1,60}")
 
