@@ -294,6 +294,16 @@ def _base_of_outputs(draft: JobDraft, attribute: JdlAttribute) -> None:
         draft.impossible(_origin(attribute), "use outputs with URLs, or wms output")
 
 
+def _short_deadline(draft: JobDraft, attribute: JdlAttribute) -> None:
+    """Require one of the queues that gLite's configuration has for jobs of short deadlines, or none of them."""
+    wanted = common_values.truth(str(attribute.value))
+    if wanted is None:
+        draft.impossible(_origin(attribute), "is neither true nor false")
+    else:
+        sign = "=?=" if wanted else "=!="
+        draft.require(f'(regexp(".*sdj$", other.GlueCEUniqueID) {sign} true)', _origin(attribute))
+
+
 def _one_host(draft: JobDraft, attribute: JdlAttribute) -> None:
     if attribute.value == 1:
         draft.kept(_origin(attribute))
@@ -355,6 +365,7 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "nodenumber": _number_into("processors"),
     "hostnumber": _one_host,
     "outputsandboxbasedesturi": _base_of_outputs,
+    "shortdeadlinejob": _short_deadline,
 }  # fmt: skip
 _SERIES: Final = ("ParameterStart", "ParameterStep", "ParameterFactor")
 ELEMENTS: Final[Mapping[str, Element]] = elements_of(

@@ -23,7 +23,6 @@ IMPOSSIBLE: Final = {
     "outputsandboxdesturi": "use outputs with URLs, or wms output",
     "inputsandboxbaseuri": "write the whole URL of each input",
     "expirytime": "use preferences.latest_start",
-    "shortdeadlinejob": "use preferences.latest_start",
     "prologue": "the payload can run other programs itself",
     "prologuearguments": "the payload can run other programs itself",
     "epilogue": "the payload can run other programs itself",

@@ -3,6 +3,9 @@
 import pytest
 
 from tests.unit.jobdesc.languages.reading import fates, one
+from wms.classad.ad import Ad
+from wms.classad.expression import Expression
+from wms.classad.match import satisfied
 from wms.jobdesc import InvalidDescription
 from wms.jobdesc.array import expand
 from wms.jobdesc.languages.jdl import looks_like, read
@@ -154,7 +157,7 @@ def test_a_job_is_recognised(text: str, said: bool) -> None:  # noqa: FBT001 - a
     "attribute",
     [
         'Arguments = {"a", "b"}', 'Arguments = strcat("a", "b")', 'OutputData = { [ OutputFile = "x" ] }', "Environment = A", 'Environment = {"A=$HOME/x"}', 'OutputSandboxBaseDestURI = "gsiftp://h/"', 'Arguments = "a $HOME"', 'Arguments = "*.root"',
-        'Prologue = "p.sh"', "HostNumber = 2", 'InputSandboxBaseURI = "gsiftp://h/"', "ShortDeadlineJob = true", "MaxWallTime = 10",
+        'Prologue = "p.sh"', "HostNumber = 2", 'InputSandboxBaseURI = "gsiftp://h/"', "ShortDeadlineJob = 3", "MaxWallTime = 10",
         'OutputSandbox = strcat("a", "b")', 'VirtualOrganisationX = "a"', 'JobType = "Interactive"',
     ],
 )  # fmt: skip
@@ -203,3 +206,11 @@ def test_comments_and_a_byte_order_mark_may_stand_before_the_brackets() -> None:
 
 def test_outputs_that_wait_at_the_element_wait_here() -> None:
     read(b'Executable = "/a"; OutputSandboxBaseDestURI = "gsiftp://localhost";').jobs()
+
+
+@pytest.mark.parametrize(("said", "fitting"), [("true", "a/b-sdj"), ("false", "a/b-long")])
+def test_jobs_of_short_deadlines_have_queues_of_their_own(said: str, fitting: str) -> None:
+    text = f'Executable = "/a"; Requirements = other.A == 1; ShortDeadlineJob = {said};'
+    wanted = Expression.parse(one(read, text)["requirements"])
+    ads = [Ad.of({"A": 1, "GlueCEUniqueID": each}) for each in ("a/b-sdj", "a/b-long")]
+    assert [ad for ad in ads if satisfied(wanted, ad)] == [Ad.of({"A": 1, "GlueCEUniqueID": fitting})]
