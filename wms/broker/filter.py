@@ -1,7 +1,6 @@
-"""Validates a job for brokering, and filters the candidates where it could run, by the same rules as the matcher."""
+"""Filters the candidates where a job could run, by the same rules as the matcher."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
 from typing import Final, NamedTuple
 
 from msgspec import Struct
@@ -11,7 +10,6 @@ from wms.broker.candidate import Candidate
 from wms.broker.job_to_place import JobToPlace
 from wms.broker.knowledge import Knowledge
 from wms.broker.replicas import lacking_inputs
-from wms.errors import Rejected
 from wms.matching.clauses import Mismatch, Negative
 from wms.matching.grouping import Requirements
 from wms.provisioning.demand import JobDemand, pilot_at
@@ -39,31 +37,6 @@ class Filtered(NamedTuple):
 
     fitting: tuple[Candidate, ...]
     rejected: tuple[RejectedCandidate, ...]
-
-
-def validate_job(job: JobToPlace, now: datetime) -> None:
-    """Check that a job can be brokered. Raise Rejected (`NOT_BROKERABLE`) with one line for each fault; returns nothing.
-
-    It must name an executable and a URL for each file, and its reference runs must be over 0. Its latest start must not be before
-    its earliest start, or before `now` if it has none.
-    """
-    faults = tuple(_faults(job, now))
-    if faults:
-        raise Rejected("NOT_BROKERABLE", "the job cannot be brokered", "correct its description", faults)
-
-
-def _faults(job: JobToPlace, now: datetime) -> Iterator[str]:
-    if not job.executable:
-        yield "it names no program to run (executable)"
-    for what, files in (("input", job.inputs), ("output", job.outputs)):
-        yield from (f"{what} {each.name} has no URL" for each in files if not each.urls)
-    yield from (
-        f"benchmark {each.benchmark}: result and seconds must be over 0"
-        for each in job.runs
-        if not (each.result > 0 and each.seconds > 0)
-    )
-    if job.latest_start and job.latest_start < (job.earliest_start or now):
-        yield f"its latest start, {job.latest_start:%Y-%m-%d %H:%M:%S %Z}, is before it may start"
 
 
 def filter_candidates(

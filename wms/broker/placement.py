@@ -83,11 +83,6 @@ class PlacementFault(StrEnum):
     """The placement is obsolete: the job was placed anew, taken back to be brokered again, or ended."""
 
 
-def placement_after(state: PlacementState, event: PlacementEvent) -> PlacementState | None:
-    """Return the state of a placement after `event` in `state`; None if `PLACEMENT_MOVES` does not allow the event there."""
-    return PLACEMENT_MOVES[state].get(event)
-
-
 def placement_sources(event: PlacementEvent) -> tuple[PlacementState, ...]:
     """Return every state of a placement in which `event` is allowed."""
     return tuple(state for state, moves in PLACEMENT_MOVES.items() if event in moves)

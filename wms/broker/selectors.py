@@ -1,4 +1,4 @@
-"""Selectors: sort keys for candidates. Users choose between two; two more serve as baselines of benchmarks."""
+"""Selectors: sort keys for candidates, of which users choose one, and the key of those without predictions."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -23,11 +23,6 @@ def earliest_start(_: Candidate, time: DeliveryTime) -> Order:
     return (time.start.seconds, time.start.high, time.delivery.seconds)
 
 
-def shortest_queue(candidate: Candidate, _: DeliveryTime) -> Order:
-    """Return `queue_length` as the sort key: a baseline without predictions."""
-    return queue_length(candidate)
-
-
 def queue_length(candidate: Candidate) -> Order:
     """Return the sort key of a candidate by its waiting jobs per slot; of equal ones, more free slots are better.
 
@@ -36,11 +31,6 @@ def queue_length(candidate: Candidate) -> Order:
     slots = max(1, candidate.slots)
     silent = candidate.waiting_jobs is None and candidate.free_slots is None
     return (float(silent), (candidate.waiting_jobs or 0) / slots, -(candidate.free_slots or 0) / slots)
-
-
-def random_choice(rng: Callable[[], float]) -> Selector:
-    """Return a selector that sorts at random: a baseline. `rng` returns random numbers in [0, 1)."""
-    return lambda *_: (rng(),)
 
 
 SELECTORS: Final[Mapping[SelectorName, Selector]] = MappingProxyType(

@@ -39,18 +39,6 @@ class TokenSource(Protocol):
         """Return the token in use. Raise Rejected if there is none, or if it has expired at `now` (seconds since 1970)."""
 
 
-class HeldToken:
-    """A token that was given to the program for one connection, and is in no file."""
-
-    def __init__(self, credential: UserCredential) -> None:
-        self._credential = credential
-
-    def read(self, now: float) -> UserCredential:
-        """Return the token. Raise Rejected if it has expired at `now` (seconds since 1970)."""
-        self._credential.check(now)
-        return self._credential
-
-
 class TokenFile:
     """A file with a token. It is read anew for each request, so another process may replace the token at any time."""
 

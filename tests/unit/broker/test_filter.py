@@ -1,14 +1,9 @@
 """Candidates where the job cannot run are rejected with every reason, and a job that cannot be brokered with every fault."""
 
-from datetime import timedelta
-
-import pytest
-
-from tests.unit.broker.examples import NOW, element, job, place, requirements
-from wms.broker.filter import filter_candidates, validate_job
-from wms.broker.job_to_place import FileToMove, ReferenceRun
+from tests.unit.broker.examples import element, job, place, requirements
+from wms.broker.filter import filter_candidates
+from wms.broker.job_to_place import FileToMove
 from wms.broker.knowledge import Knowledge
-from wms.errors import Rejected
 from wms.matching.clauses import Mismatch
 
 
@@ -54,14 +49,3 @@ def test_input_data_restrict_sites_to_those_that_have_all() -> None:
 def test_a_faulty_ad_fits_nothing() -> None:
     faulty = place(element=element(slots_per_pilot=0))
     assert filter_candidates(job(), [faulty], Knowledge()).fitting == ()
-
-
-def test_all_faults_of_a_job_are_told_at_once() -> None:
-    wrong = job(
-        executable="", runs=(ReferenceRun(benchmark="SI00", result=0, seconds=5),),
-        outputs=(FileToMove(name="out", urls=()),), latest_start=NOW - timedelta(hours=1),
-    )  # fmt: skip
-    with pytest.raises(Rejected) as caught:
-        validate_job(wrong, NOW)
-    assert len(caught.value.details) == 4
-    validate_job(job(), NOW)

@@ -10,7 +10,6 @@ from tests.unit.broker.examples import NOW, job, place
 from wms.broker.job_to_place import JobToPlace, ReferenceRun
 from wms.broker.knowledge import GrantedStart, Knowledge
 from wms.broker.ranking import Ranking, rank
-from wms.broker.selectors import shortest_queue
 from wms.matching.clauses import Mismatch
 
 RUN = (ReferenceRun(benchmark="SI00", result=1000, seconds=10_000),)
@@ -76,8 +75,6 @@ def test_files_that_come_too_late_come_too_late_in_a_reservation_as_well() -> No
 def test_limits_of_the_moment_and_other_selectors_may_be_given() -> None:
     closed = rank(job(), [IDLE_SLOW], KNOWN, NOW, negatives=[lambda *_: Mismatch("limit", "full")])
     assert [each.reasons for each in closed.rejected] == [("limit: full",)]
-    busy = place("busy", waiting_jobs=100)
-    assert sites(rank(job(), [busy, IDLE_SLOW], KNOWN, NOW, selector=shortest_queue)) == ["slow", "busy"]
 
 
 def test_ties_stand_by_site_and_name_whatever_the_order_of_the_input() -> None:
