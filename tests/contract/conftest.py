@@ -1,25 +1,13 @@
 """The bus over both brokers."""
 
-import logging
 from collections.abc import AsyncIterator
 from typing import cast
 
 import pytest
 import pytest_asyncio
-import structlog
 
 from tests.contract.bus.instances import Bus, Keys
 from wms.embedded.server import KafkaServer
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _quick_logs() -> None:
-    """Write errors without the decoration that takes longer than what is tested."""
-    renderer = structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
-    structlog.configure(
-        processors=[structlog.processors.add_log_level, structlog.processors.TimeStamper(), renderer],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-    )
 
 
 @pytest.fixture(scope="session")
