@@ -10,6 +10,7 @@ from services.advertiser.statement import state
 from tests.middleware import Sites
 from tests.testbed.advertiser.providers import queue, slurm
 from tests.waiting import eventually
+from wms.embedded.process import free_port
 from wms.errors import Unavailable
 from wms.glue.quantity import known
 
@@ -78,9 +79,11 @@ async def test_a_partition_that_drains_offers_no_slots(testbed: Sites) -> None:
 
 
 async def test_a_cluster_that_is_not_there_is_unavailable(tmp_path: Path) -> None:
-    nowhere = SlurmQueues(site="s", configuration=str(tmp_path / "slurm.conf"))
+    configuration = tmp_path / "slurm.conf"
+    # Without the file, Slurm's tools look for it for a minute before they say so.
+    configuration.write_text(f"ClusterName=nowhere\nSlurmctldHost=localhost\nSlurmctldPort={free_port()}\n")
     with pytest.raises(Unavailable):
-        await Slurm(nowhere).read()
+        await Slurm(SlurmQueues(site="s", configuration=str(configuration))).read()
     with pytest.raises(Unavailable, match="No such file"):
         await Slurm(SlurmQueues(site="s", directory=str(tmp_path))).read()
 
