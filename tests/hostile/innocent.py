@@ -16,7 +16,9 @@ from wms.client import Client, JobDescription, select
 RUN_SECONDS = 2
 """How long a short job runs."""
 SAMPLES = 3
-"""Jobs from which the usual time is taken, and the least number that run beside an attack."""
+"""Jobs from which the usual time is taken."""
+LEAST_BESIDE = 2
+"""How many jobs run beside an attack that is over sooner: one during it, and one after it."""
 SLOWER_AT_MOST = 2.0
 PATIENCE_SECONDS = 120.0
 
@@ -86,7 +88,7 @@ class Innocent:
         return True
 
     async def _keep_running(self, beside: "Beside") -> None:
-        while len(beside.seconds) < SAMPLES or not beside.enough.is_set():
+        while len(beside.seconds) < LEAST_BESIDE or not beside.enough.is_set():
             beside.seconds.append(round(await self.run_one(), 2))
 
     async def _until_running(self, job_id: int) -> None:
