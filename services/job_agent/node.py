@@ -20,7 +20,8 @@ from wms.runtime.pilot_config import PilotConfig
 from wms.site import Told, Value
 
 GPU_MEMORY, GPU_CAPABILITY, GPU_CUDA = "GPUMemory", "GPUCapability", "GPUCudaVersion"
-_QUERY = ("--query-gpu=index,uuid,memory.total,compute_cap", "--format=csv,noheader,nounits")
+GPU_NAME = "GPUName"
+_QUERY = ("--query-gpu=index,uuid,memory.total,compute_cap,name", "--format=csv,noheader,nounits")
 LIST_SECONDS = 20.0
 LISTED_LIMIT = 1_000
 """The most values that an attribute of the node may have if it is a list. An attribute with more values is not sent."""
@@ -135,12 +136,14 @@ def cuda_version(text: str) -> dict[str, Value]:
 
 
 def gpu_facts(names: tuple[str, ...], text: str) -> dict[str, Value]:
-    """Return the memory in MiB and the compute capability that each of these GPUs has at least, as attributes of the node.
+    """Return the memory in MiB and the compute capability that each of these GPUs has at least, and their model, as attributes of the node.
 
-    `text` is what `nvidia-smi` printed: index, id, memory and capability of each GPU of the node. Nothing is returned if one
-    of the names, such as that of a MIG device, is not there.
+    `text` is what `nvidia-smi` printed: index, id, memory, capability and model of each GPU of the node. Nothing is returned
+    if one of the names, such as that of a MIG device, is not there; no model if they differ.
     """
-    rows = [row for line in text.splitlines() if len(row := [each.strip() for each in line.split(",")]) == 4]
+    rows = [
+        row for line in text.splitlines() if len(row := [each.strip() for each in line.split(",", 4)]) == 5
+    ]
     # CUDA counts GPUs in an order of its own: a number may be any of them.
     ours = [[row for row in rows if (name.isdecimal() or row[1].startswith(name))] for name in names]
     try:
@@ -149,7 +152,10 @@ def gpu_facts(names: tuple[str, ...], text: str) -> dict[str, Value]:
         return {}
     if not found or not all(ours):
         return {}
-    return {GPU_MEMORY: min(memory for memory, _ in found), GPU_CAPABILITY: min(able for _, able in found)}
+    told: dict[str, Value] = {GPU_MEMORY: min(size for size, _ in found)}
+    told[GPU_CAPABILITY] = min(able for _, able in found)
+    models = {row[4] for each in ours for row in each}
+    return told | ({GPU_NAME: models.pop()} if len(models) == 1 else {})
 
 
 def _nvidia_smi(*arguments: str) -> str:

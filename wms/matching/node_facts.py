@@ -16,6 +16,7 @@ MEASURED = frozenset(
         "gpunumber",
         "gpumemory",
         "gpucapability",
+        "gpuname",
         "freedisk",
     }
 )

@@ -146,15 +146,17 @@ def test_a_gpu_that_is_divided_is_no_device_itself(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("names", "facts"),
     [
-        (("GPU-1",), {"GPUMemory": 40960, "GPUCapability": 8.0}),
+        (("GPU-1",), {"GPUMemory": 40960, "GPUCapability": 8.0, "GPUName": "NVIDIA A100"}),
         (("GPU-1", "GPU-2"), {"GPUMemory": 16384, "GPUCapability": 7.0}),
+        (("GPU-2", "GPU-4"), {"GPUMemory": 16384, "GPUCapability": 7.0, "GPUName": "Tesla V100, 16 GB"}),
         (("0",), {"GPUMemory": 16384, "GPUCapability": 7.0}),
         (("MIG-3",), {}),
         ((), {}),
     ],
 )
 def test_what_every_gpu_has_is_told(names: tuple[str, ...], facts: dict[str, Value]) -> None:
-    assert gpu_facts(names, "0, GPU-1a, 40960, 8.0\n1, GPU-2b, 16384, 7.0\n") == facts
+    a100, v100 = "0, GPU-1a, 40960, 8.0, NVIDIA A100\n", "%d, GPU-%s, %d, 7.0, Tesla V100, 16 GB\n"
+    assert gpu_facts(names, a100 + v100 % (1, "2b", 16384) + v100 % (2, "4d", 32768)) == facts
 
 
 QUERIED = """

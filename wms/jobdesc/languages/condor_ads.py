@@ -40,6 +40,8 @@ _ATTRIBUTES: Final[Mapping[str, str]] = {
     "detectedgpus": "GPUNumber",
     "cudadriverversion": "GPUCudaVersion",
     "gpus_driverversion": "GPUCudaVersion",
+    "cudadevicename": "GPUName",
+    "gpus_devicename": "GPUName",
     "detectedcpus": "GlueHostArchitectureSMPSize",
     "detectedmemory": "GlueHostMainMemoryRAMSize",
     "glidein_site": "Site",

@@ -98,7 +98,7 @@ def _texts(
 
 def _lines_of(path: str, machine: SubmitMachine | None) -> Sequence[str]:
     if path.endswith("|") or path in ("", "-"):
-        raise MacroError("queues what a program prints, which HTCondor alone can carry out")
+        raise MacroError("queues what a program prints; let it write a file, and queue from that")
     if machine is None:
         raise MacroError(f"queues the lines of {shown(path, 100)}, a file of its submit machine")
     return [line for _, line in logical_lines(machine.text(path))]

@@ -67,7 +67,8 @@ def test_what_our_ads_lack_is_refused(text: str) -> None:
     [
         ("(Capability >= 7.5) && GlobalMemoryMb > 8000", "(other.GPUCapability >= 7.5 && other.GPUMemory > 8000)", "translated"),
         ("DriverVersion < 12.1", "(other.GPUCudaVersion < 12.1)", "translated"),
-        ('DeviceName == "A100"', None, "impossible"),
+        ('DeviceName == "A100"', '(other.GPUName == "A100")', "translated"),
+        ('DevicePciBusId == "0000:01"', None, "impossible"),
         ("Capability < 8", None, "impossible"),
     ],
 )  # fmt: skip
