@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from services.job_manager import job_orders as ordering
+from services.job_manager.edit_orders import EditOrder
 from tests.services.world import World, pilot, result, user
 from wms.audit import audit
 from wms.db import claim, limit
@@ -266,3 +267,28 @@ async def test_an_edit_that_comes_twice_is_done_once(the_world: World) -> None:
         answer = await the_world.order("edit", job_id, command_id="once", memory_mb=300)
         assert (answer.changed, answer.repeated) == (1, repeated)
     assert len(await the_world.history(job_id)) == 4
+
+
+async def test_jobs_of_their_own_descriptions_are_edited_a_few_at_a_time(
+    the_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each description is read and written anew: 2,000 long ones held the event loop for a second."""
+    await the_world.submit({"arguments": ["{n}"], "array": ordering.EDITED_BATCH + 50})
+    apply = EditOrder.apply
+    at_once: list[int] = []
+
+    async def counted(order: Any, tx: Any, job_batch: Any, moving: Any) -> Any:
+        at_once.append(len(moving))
+        return await apply(order, tx, job_batch, moving)
+
+    monkeypatch.setattr(EditOrder, "apply", counted)
+    order = Control(
+        command_id=CommandId("c-all"),
+        action="edit",
+        selector=Selector(everything=True),
+        changes={"memory_mb": msgspec.Raw(b"77")},
+    )
+    (answer,) = await the_world.command(user(), order)
+    assert isinstance(answer, replies.Controlled)
+    assert answer.changed == sum(at_once) == ordering.EDITED_BATCH + 50
+    assert max(at_once) <= ordering.EDITED_BATCH
