@@ -17,7 +17,7 @@ from wms.classad.reduce import could_want
 from wms.matching.ads import JobAttributes, Seen, job_ad, job_values
 from wms.matching.clauses import OF_JOBS_AD, OF_SITES_AD, Clause
 from wms.matching.grouping import Requirements
-from wms.queue_index.effort import Effort
+from wms.queue_index.effort import STEPS_A_CHARACTER, Effort, steps
 from wms.queue_index.growable_array import GrowableArray
 from wms.queue_index.job_expressions import JobExpressions
 from wms.queue_index.significant_attributes import AdClass, SignificantAttributes
@@ -137,13 +137,23 @@ class ClauseColumn:
         self._compared.append(folded(part) if self.clause.name in _NAMED else part)
 
     def _kept(self, value: Hashable, judge: Callable[[int], bytes]) -> Bits | None:
-        self.undecided = None
+        self._leave(None, 0)
         verdicts = self._verdicts.get(value)
         if verdicts is None:
             verdicts = self._verdicts[value] = Verdicts()
         if verdicts.parts < len(self.parts) or verdicts.judged < self.numbers.length:
             verdicts.follow(judge, len(self.parts), self.numbers)
+        if self.undecided is not None:
+            del self._verdicts[value]
         return verdicts.bits
+
+    def _leave(self, undecided: Mask | None, start: int) -> None:
+        """Note which of the conditions from number `start` on are not decided yet; None: all are."""
+        self.undecided = None
+        if undecided is not None:
+            of_all = np.zeros(len(self.parts), dtype=np.bool_)
+            of_all[start:] = undecided
+            self.undecided = of_all[self.numbers.values]
 
     def _judge(self, resource: Resource, start: int) -> bytes:
         holds, parts, name = self.clause.holds, self._compared[start:], self.clause.name
@@ -194,19 +204,13 @@ class JobExpressionColumn(ClauseColumn):
         if ad_class is None:
             self.undecided = None
             return None
-        bits = self._kept(ad_class.number, partial(self._judge_ad_class, ad_class))
-        if self.undecided is not None:
-            del self._verdicts[ad_class.number]
-        return bits
+        return self._kept(ad_class.number, partial(self._judge_ad_class, ad_class))
 
     def _judge_ad_class(self, ad_class: AdClass, start: int) -> bytes:
         if start == len(self.parts):
             return b""
         met = self._wishes.verdicts(ad_class, start)
-        if self._wishes.undecided is not None:
-            undecided = np.zeros(len(self.parts), dtype=np.bool_)
-            undecided[start:] = self._wishes.undecided
-            self.undecided = undecided[self.numbers.values]
+        self._leave(self._wishes.undecided, start)
         return met.tobytes()
 
 
@@ -253,9 +257,10 @@ class Ranked:
 class SiteExpressionColumn(ClauseColumn):
     """The clause on requirements in resources' ads, over all queues' jobs, and the ranks that resources give the jobs."""
 
-    def __init__(self, clause: Clause) -> None:
+    def __init__(self, clause: Clause, effort: Effort | None = None) -> None:
         super().__init__(clause)
-        self._demands = SiteExpressions(self.parts)
+        self._effort = effort or Effort()
+        self._demands = SiteExpressions(self.parts, self._effort)
         self._ranked = BoundedCache[str, Ranked](_KEPT_VERDICTS)
         self._possible = BoundedCache[tuple[str, Seen], bool](_KEPT_VERDICTS)
         """Whether an ad's open requirements could become true, by their text and the job values that they read."""
@@ -266,8 +271,12 @@ class SiteExpressionColumn(ClauseColumn):
         return self._demands.evaluated
 
     def bits(self, _: Resource, ad_class: AdClass | None, /) -> Bits | None:
-        """Return the queues whose jobs meet the requirements of a resource's ad, one bit for each slot; None if all do."""
+        """Return the queues whose jobs meet the requirements of a resource's ad, one bit for each slot; None if all do.
+
+        The bits of undecided queues are 0. They are judged further at the next call.
+        """
         if ad_class is None or ad_class.requirements is None:
+            self.undecided = None
             return None
         left = ad_class.open_requirements
         if left is not None:
@@ -279,12 +288,18 @@ class SiteExpressionColumn(ClauseColumn):
         )
 
     def levels(self, ad_class: AdClass, rank: Expression, fit: Bits) -> list[bytes]:
-        """Split the queues in `fit` by the ad's Rank expression; return one bit mask per level, best first. Empty if all rank alike."""
+        """Split the queues in `fit` by the ad's Rank expression; return one bit mask per level, best first. Empty if all rank alike.
+
+        Undecided queues have rank 0 until a later call.
+        """
         ranked = self._ranked.get(rank.text)
         if ranked is None:
             ranked = self._ranked[rank.text] = Ranked()
         if ranked.judged < self.numbers.length:
             ranked.judge(self._demands.ranks(rank, ad_class.ad)[self.numbers.values])
+            if self._demands.undecided is not None:
+                self._leave(self._demands.undecided, 0)
+                del self._ranked[rank.text]
         return ranked.among(fit)
 
     def _judge_open(self, ad_class: AdClass, left: Expression, start: int) -> bytes:
@@ -295,19 +310,27 @@ class SiteExpressionColumn(ClauseColumn):
         assert ad_class.requirements is not None
         met = self._judge_ad_class(ad_class, ad_class.requirements, start)
         parts = cast("list[JobAttributes]", self.parts[start:])
-        return bytes(each or self._could(left, part) for each, part in zip(met, parts, strict=True))
+        looked = steps(left.tree) + STEPS_A_CHARACTER * len(left.text)
+        judged = [
+            bool(each) or self._could(left, part, looked) for each, part in zip(met, parts, strict=True)
+        ]
+        self._leave(np.array([each is None for each in judged]) if None in judged else None, start)
+        return bytes(bool(each) for each in judged)
 
-    def _could(self, left: Expression, job: JobAttributes) -> bool:
+    def _could(self, left: Expression, job: JobAttributes, looked: int) -> bool | None:
+        """Return whether what is left of requirements may become true of a job. None: the effort lacks, of which it takes `looked`."""
         key = left.text, job_values(job, left.other)
         found = self._possible.get(key)
-        if found is None:
+        if found is None and self._effort.spend(looked):
             found = self._possible[key] = could_want(left, job_ad(job, left.other))
         return found
 
     def _judge_ad_class(self, ad_class: AdClass, requirements: Expression, start: int) -> bytes:
         if start == len(self.parts):
             return b""
-        return self._demands.verdicts(requirements, ad_class.ad, start).tobytes()
+        met = self._demands.verdicts(requirements, ad_class.ad, start)
+        self._leave(self._demands.undecided, start)
+        return met.tobytes()
 
 
 def column_of(
@@ -315,8 +338,8 @@ def column_of(
 ) -> ClauseColumn:
     """Return an empty column for a clause.
 
-    `ad_classes` holds the classes of equal ads, for clauses that evaluate ClassAds. `effort` bounds evaluations of jobs' requirements.
+    `ad_classes` holds the classes of equal ads, for clauses that evaluate ClassAds. `effort` bounds evaluations.
     """
     if clause.name == OF_JOBS_AD:
         return JobExpressionColumn(clause, ad_classes, effort)
-    return SiteExpressionColumn(clause) if clause.name == OF_SITES_AD else ClauseColumn(clause)
+    return SiteExpressionColumn(clause, effort) if clause.name == OF_SITES_AD else ClauseColumn(clause)

@@ -77,9 +77,9 @@ class FittingQueues:
                 [],
                 0,
             )  # they know which pools are empty to the queues that fitted before
-        self.is_whole = all(column.undecided is None for column in columns)
         if ad_class is not None and ad_class.rank is not None:
             self._rank(columns, ad_class, ad_class.rank)
+        self.is_whole = all(column.undecided is None for column in columns)
 
     def _rank(self, columns: list[ClauseColumn], ad_class: AdClass, rank: Expression) -> None:
         column = next(each for each in columns if isinstance(each, SiteExpressionColumn))

@@ -5,19 +5,18 @@ ones: `other.GlueCEStateStatus == "Production"` may be in all of them. A conjunc
 of an ad, so ads that differ in other attributes share it. Ads that have none of its attributes share one verdict.
 
 Users may write thousands of conjuncts that each take a millisecond, and some values of ads change with each request. So the evaluations
-that are made at once are bounded (`Effort`). The cheapest are made first, and the requirements that are left are undecided until the next
-time.
+that are made at once are bounded (`Effort`). Those come first that are cheap and on which little was spent so far; the requirements that
+are left are undecided until the next time.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wms.bounded_cache import BoundedCache
 from wms.classad.ad import Ad
-from wms.classad.cost import Cost, TooCostlyError, cost
 from wms.classad.expression import Expression
 from wms.classad.limits import WORK
 from wms.classad.match import NOTHING, satisfied
@@ -26,20 +25,20 @@ from wms.classad.tree import NameScope, references
 from wms.matching.ads import JobAttributes, Seen, job_ad, job_values
 from wms.matching.conjuncts import SplitRequirements, Term, split_requirements
 from wms.matching.two_sided import Asked
-from wms.queue_index.effort import Effort
+from wms.queue_index.effort import STEPS_A_CHARACTER, Effort, steps
 from wms.queue_index.growable_array import GrowableArray
 from wms.queue_index.significant_attributes import AdClass
 
 Mask = NDArray[np.bool_]
 
+TRUE = 0
+"""The number of the conjunct of queues without requirements."""
 KEPT_NAMES = 65_536
 """The most attribute values in the cached verdicts of one expression."""
-TYPICAL = Cost(32, 1, 1, plain=True)
-"""The cost of reading an attribute of an ad, for estimates."""
+JUDGE_STEPS = 1_000
+"""The steps that a judgement takes beside the evaluation: 4 us."""
 STEPS_A_BYTE = 12
 """The most steps of an evaluation for each byte of a long attribute, unless a pattern is searched for in it."""
-STEPS_A_CHARACTER = 340
-"""The steps that it takes to look whether a text could become true: 1.7 us a character."""
 
 
 class Conjunct:
@@ -51,7 +50,7 @@ class Conjunct:
         self.term = term
         self.expression = term.expression
         self.names = term.names
-        self._steps = _steps(self.expression)
+        self._steps = steps(self.expression.tree)
         self.evaluated = 0
         self._verdicts = BoundedCache[Seen, bool](KEPT_NAMES // (len(term.names) + 1))
 
@@ -66,11 +65,16 @@ class Conjunct:
         """Return whether a class of ads meets the conjunct, or could once its pilot runs; none of the values references the job."""
         return self.over(ad_class.ad, view) or (ad_class.sketch is not None and self.could(ad_class.sketch))
 
+    @property
+    def spent(self) -> int:
+        """About how many steps all evaluations took, with the next one."""
+        return self._steps * (1 + self.evaluated)
+
     def steps(self, ad_class: AdClass) -> int:
         """Return about how many steps `judged` takes, each of 1 to 5 ns."""
         read = sum(ad_class.ad.cost(name).size for name in self.names)
         looked = STEPS_A_CHARACTER * len(self.expression.text) if ad_class.sketch is not None else 0
-        return min(self._steps + STEPS_A_BYTE * read, WORK) + looked
+        return JUDGE_STEPS + min(self._steps + STEPS_A_BYTE * read, WORK) + looked
 
     def over(self, ad: Ad, view: Seen) -> bool:
         """Return whether an ad meets the conjunct.
@@ -82,18 +86,26 @@ class Conjunct:
             found = self._keep(view, satisfied(self.expression, ad))
         return found
 
-    def over_open(self, ad: Ad, view: Seen, job: JobAttributes) -> bool:
-        """Return whether an ad meets the conjunct, if attributes of the ad that the conjunct reads are expressions over the job.
+    def over_open(
+        self, ad_class: AdClass, view: Seen, job: JobAttributes, read: "OpenAttributes", effort: Effort
+    ) -> bool | None:
+        """Return whether a class of ads meets the conjunct, or could, if attributes that it reads (`read`) are expressions over the job.
 
-        `view` holds the values of the ad that the conjunct reads.
+        `view` holds the values of the ad that the conjunct reads. Return None if the effort lacks.
         """
-        open_ = [tree for key in self.expression.other & ad.open if (tree := ad.tree(key)) is not None]
-        names = frozenset[str]().union(*(references(tree, NameScope.OTHER) for tree in open_))
-        key = view, job_values(job, names)
+        key = view, job_values(job, read.names)
         found = self._verdicts.get(key)
         if found is None:
-            found = self._keep(key, satisfied(self.expression, ad, job_ad(job, names)))
-        return found
+            if not effort.spend(self.steps(ad_class) + read.steps):
+                return None
+            found = self._keep(key, satisfied(self.expression, ad_class.ad, job_ad(job, read.names)))
+        return found or (ad_class.sketch is not None and self.could(ad_class.sketch, job))
+
+    def open_in(self, ad: Ad) -> "OpenAttributes":
+        """Return what the attributes of an ad read of the job, of those that the conjunct reads."""
+        trees = [tree for key in self.expression.other & ad.open if (tree := ad.tree(key)) is not None]
+        names = frozenset[str]().union(*(references(tree, NameScope.OTHER) for tree in trees))
+        return OpenAttributes(names, sum(map(steps, trees)))
 
     def could(self, known: Sketch, job: JobAttributes | None = None) -> bool:
         """Return whether the ad of a pilot not yet sent could meet the conjunct.
@@ -117,11 +129,11 @@ class Conjunct:
         return verdict
 
 
-def _steps(expression: Expression) -> int:
-    try:
-        return cost(expression.tree, lambda _: TYPICAL).work
-    except TooCostlyError:
-        return WORK
+class OpenAttributes(NamedTuple):
+    """Attributes of an ad that are expressions over the job: the job's attributes that they read, and about how many steps they take."""
+
+    names: frozenset[str]
+    steps: int
 
 
 class JobExpressions:
@@ -139,7 +151,7 @@ class JobExpressions:
         """The numbers of the conjuncts of all requirements, one after the other; each of the requirements has at least one."""
         self._ends = GrowableArray(np.int64)
         self._parts: list[Asked] = []
-        self._true = self._number(Term(Expression.parse("true")))
+        assert self._number(Term(Expression.parse("true"))) == TRUE
 
     @property
     def evaluated(self) -> int:
@@ -158,7 +170,7 @@ class JobExpressions:
 
         Return the names, in lower case, of the resource attributes that they reference.
         """
-        numbers = [self._true] if part is None else self._of(split_requirements(*part))
+        numbers = [TRUE] if part is None else self._of(split_requirements(*part))
         for each in numbers:
             self._terms.append(each)
         self._ends.append(self._terms.length)
@@ -172,6 +184,10 @@ class JobExpressions:
         """
         first = int(self._ends.values[start - 1]) if start else 0
         terms = self._terms.values[first:]
+        starts = np.concatenate([[first], self._ends.values[start:-1]]) - first
+        if not self._effort.look(min(len(terms), len(self._conjuncts))):
+            self.undecided = np.logical_or.reduceat(terms != TRUE, starts)
+            return ~self.undecided
         used = np.unique(terms).tolist() if start else range(len(self._conjuncts))
         met = np.ones(len(self._conjuncts), dtype=np.bool_)
         views: dict[frozenset[str], Seen] = {}
@@ -195,37 +211,41 @@ class JobExpressions:
             else:
                 looking.append(each)
         left = self._judge(unknown, ad_class, met)
-        starts = np.concatenate([[first], self._ends.values[start:-1]]) - first
         found: Mask = np.logical_and.reduceat(met[terms], starts)
-        self.undecided = None
+        undecided = np.zeros(len(found), dtype=np.bool_)
         if left:
             met[left] = False
-            whole: Mask = np.logical_and.reduceat(met[terms], starts)
-            self.undecided, found = found & ~whole, whole
+            undecided = found & ~np.logical_and.reduceat(met[terms], starts)
         for each in looking:
             places = np.searchsorted(starts, np.flatnonzero(terms == each), side="right") - 1
-            found[places] &= self._open_verdicts(self._conjuncts[each], (places + start).tolist(), ad_class)
-        return found
+            judged = self._open_verdicts(self._conjuncts[each], (places + start).tolist(), ad_class)
+            found[places] &= [verdict is not False for verdict in judged]
+            undecided[places] |= [verdict is None for verdict in judged]
+        undecided &= found
+        self.undecided = undecided if undecided.any() else None
+        return found & ~undecided
 
     def _judge(self, numbers: list[int], ad_class: AdClass, met: Mask) -> list[int]:
-        """Judge conjuncts over a class of ads, the cheapest first, and write the verdicts to `met`. Return those for which the effort lacks."""
-        by_steps = sorted((self._conjuncts[each].steps(ad_class), each) for each in numbers)
-        for place, (steps, each) in enumerate(by_steps):
-            if not self._effort.spend(steps):
-                return [number for _, number in by_steps[place:]]
+        """Judge conjuncts over a class of ads, and write the verdicts to `met`. Return those for which the effort lacks.
+
+        First come those on which least was spent. So many that read what changes each time leave room for a new one, and dear ones for cheap ones.
+        """
+        by_spent = sorted(numbers, key=lambda each: self._conjuncts[each].spent)
+        for place, each in enumerate(by_spent):
             conjunct = self._conjuncts[each]
+            if not self._effort.spend(conjunct.steps(ad_class)):
+                return by_spent[place:]
             met[each] = conjunct.judged(ad_class, ad_class.ad.view(conjunct.names))
         return []
 
-    def _open_verdicts(self, conjunct: Conjunct, parts: list[int], ad_class: AdClass) -> list[bool]:
-        """Judge a conjunct for each of the requirements in `parts`, if attributes of the ad that it reads are expressions over the job."""
-        view = ad_class.ad.view(conjunct.names)
+    def _open_verdicts(self, conjunct: Conjunct, parts: list[int], ad_class: AdClass) -> list[bool | None]:
+        """Judge a conjunct for each of the requirements in `parts`, if attributes of the ad that it reads are expressions over the job.
+
+        None: the effort lacks.
+        """
+        view, read = ad_class.ad.view(conjunct.names), conjunct.open_in(ad_class.ad)
         asked = [part for number in parts if (part := self._parts[number]) is not None]
-        return [
-            conjunct.over_open(ad_class.ad, view, job)
-            or (ad_class.sketch is not None and conjunct.could(ad_class.sketch, job))
-            for _, job in asked
-        ]
+        return [conjunct.over_open(ad_class, view, job, read, self._effort) for _, job in asked]
 
     def _of(self, taken: SplitRequirements) -> list[int]:
         """Return the numbers of the conjuncts of requirements, in ascending order."""

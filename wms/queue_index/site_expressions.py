@@ -1,10 +1,12 @@
 """Requirements and ranks in sites' ads over the jobs of many queues, evaluated once for each distinct set of values they read.
 
 A site's expression cannot distinguish queues whose jobs have equal values for the names that it references. Its results are
-cached by its text for each such set of values, and are looked up for queues that are added later.
+cached by its text for each such set of values, and are looked up for queues that are added later. What is evaluated at once is bounded
+(`Effort`), since a site may write an expression that takes milliseconds for each.
 """
 
 from collections.abc import Hashable, Iterable, Sequence
+from itertools import repeat, takewhile
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from wms.classad.ad import Ad
 from wms.classad.expression import Expression
 from wms.classad.match import numbers, satisfied_by
 from wms.matching.ads import JobAttributes, job_ad, job_value
+from wms.queue_index.effort import Effort, steps
 from wms.queue_index.growable_array import GrowableArray
 
 Mask = NDArray[np.bool_]
@@ -89,24 +92,39 @@ class ValueCombinations:
 class ExpressionResults:
     """The cached results (truths or ranks) of one expression of a site's ad, for each distinct combination of job values."""
 
-    def __init__(self, expression: Expression, tellers: ValueCombinations, *, is_rank: bool) -> None:
+    def __init__(
+        self, expression: Expression, tellers: ValueCombinations, effort: Effort, *, is_rank: bool
+    ) -> None:
         self._expression = expression
+        self._steps = steps(expression.tree)
         self._tellers = tellers
+        self._effort = effort
         self._is_rank = is_rank
         self._values: NDArray[Any] = np.empty(0, np.float64 if is_rank else np.bool_)
 
-    def of(self, parts: Sequence[JobAttributes], start: int, own: Ad) -> tuple[NDArray[Any], int]:
+    def of(
+        self, parts: Sequence[JobAttributes], start: int, own: Ad
+    ) -> tuple[NDArray[Any], Mask | None, int]:
         """Return the results for `parts` (kinds of job) from number `start` on, and the number of evaluations made for it.
 
-        `own` is the ad that the expression belongs to.
+        Between them is which of the results are undecided for lack of effort, and 0; None: none is. `own` is the ad that the expression
+        belongs to.
         """
         tells = self._tellers.follow(parts)[start:]
-        new = self._tellers.ads[len(self._values) :]
+        new = self._affordable(self._tellers.ads[len(self._values) :])
         if new:
             judge = numbers if self._is_rank else satisfied_by
             said = np.array(judge(self._expression, new, own), self._values.dtype)
             self._values = np.concatenate([self._values, said])
-        return self._values[tells], len(new)
+        undecided = tells >= len(self._values)
+        if not undecided.any():
+            return self._values[tells], None, len(new)
+        found = np.zeros(len(tells), self._values.dtype)
+        found[~undecided] = self._values[tells[~undecided]]
+        return found, undecided, len(new)
+
+    def _affordable(self, ads: Sequence[Ad]) -> Sequence[Ad]:
+        return ads[: sum(1 for _ in takewhile(self._effort.spend, repeat(self._steps, len(ads))))]
 
 
 class SiteExpressions:
@@ -115,7 +133,10 @@ class SiteExpressions:
     The list may grow between calls.
     """
 
-    def __init__(self, parts: Sequence[Any]) -> None:
+    def __init__(self, parts: Sequence[Any], effort: Effort | None = None) -> None:
+        self.undecided: Mask | None = None
+        """Of which kinds of job the last results are not decided, for lack of `effort`; None: they all are."""
+        self._effort = effort or Effort()
         self.evaluated = 0
         """How many evaluations were made so far: one for each expression and each combination of job values."""
         self._parts = parts
@@ -136,8 +157,10 @@ class SiteExpressions:
         opinion = self._opinions.get(name)
         if opinion is None:
             tellers = self._looking(expression.other)
-            opinion = self._opinions[name] = ExpressionResults(expression, tellers, is_rank=is_rank)
-        found, evaluated = opinion.of(self._parts, start, own)
+            opinion = self._opinions[name] = ExpressionResults(
+                expression, tellers, self._effort, is_rank=is_rank
+            )
+        found, self.undecided, evaluated = opinion.of(self._parts, start, own)
         self.evaluated += evaluated
         return found
 

@@ -166,9 +166,39 @@ def test_queues_that_are_not_decided_do_not_fit_until_they_are() -> None:
     resource = with_ad(offers(), advertised({"b": "x"}, {}, "", ""))
     seen: list[set[int]] = []
     while not seen or not cached.view(resource).is_whole:
-        cached.effort.renew(1)
+        cached.effort.renew(2_000)
         seen.append(cached.fitting(resource))
         assert len(seen) < 9
     assert 0 in seen[0]
     assert len(seen[0]) < 4
     assert cached.fitting(resource) == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("is_rank", [False, True])
+def test_queues_that_a_site_has_not_judged_yet_are_judged_later(*, is_rank: bool) -> None:
+    cached = Cached(*(asks(owner=f"o{n}") for n in range(6)))
+    dear = f'regexp(".*.*[xy]", strcat("{"a" * 640}", other.Owner, "x"))'
+    ad = advertised({}, {}, "", f"ifThenElse({dear}, 1, 2)") if is_rank else advertised({}, {}, dear, "")
+    resource = with_ad(offers(), ad)
+    calls = 0
+    while not calls or not cached.view(resource).is_whole:
+        cached.effort.renew(2_000)
+        cached.view(resource)
+        calls += 1
+        assert calls < 9
+    assert calls > 2
+    assert cached.fitting(resource) == {*range(6)}
+
+
+def test_attributes_that_are_expressions_over_the_job_are_judged_later_too() -> None:
+    cached = Cached(*(asks(owner=f"o{n}", requirements=canonical("other.open")) for n in range(6)))
+    dear = f'regexp(".*.*[xy]", strcat("{"a" * 640}", other.Owner, "x"))'
+    resource = with_ad(offers(), advertised({}, {"open": dear}, "", ""))
+    calls = 0
+    while not calls or not cached.view(resource).is_whole:
+        cached.effort.renew(2_000)
+        cached.view(resource)
+        calls += 1
+        assert calls < 9
+    assert calls > 2
+    assert cached.fitting(resource) == {*range(6)}

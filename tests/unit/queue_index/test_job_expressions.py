@@ -99,7 +99,7 @@ def test_what_is_evaluated_at_once_is_bounded_and_later_calls_go_on() -> None:
         faced.append(dear(n))
     known = []
     for _ in range(10):
-        faced.effort.renew(1_000_000)
+        faced.effort.renew(700_000)
         before = faced.expressions.evaluated
         verdicts = faced.verdicts(there(b="x"))
         known.append(sum(verdicts))
@@ -118,7 +118,7 @@ def test_dear_requirements_leave_the_effort_to_cheap_ones_that_came_after_them()
         faced.append(dear(n))
     for n in range(100):
         faced.append(asks(requirements=canonical(f'other.b == "x" && other.a != {n}')))
-    faced.effort.renew(200_000)
+    faced.effort.renew(300_000)
     assert faced.verdicts(there(a=0.5, b="x"))[20:] == [True] * 100
 
 
@@ -130,3 +130,29 @@ def test_requirements_that_one_conjunct_refuses_are_decided_whatever_their_other
     assert faced.verdicts(there(a=2, b="x")) == [False, False]
     assert faced.expressions.undecided is not None
     assert faced.expressions.undecided.tolist() == [False, True]
+
+
+def test_many_that_read_what_changes_each_time_leave_room_for_a_new_one() -> None:
+    faced = Faced()
+    for n in range(300):
+        faced.append(asks(requirements=canonical(f"other.a == {n}")))
+    for n in range(20):
+        faced.effort.renew(100_000)
+        faced.verdicts(there(a=1_000 + n, b="x"))
+    faced.append(
+        asks(requirements=canonical('other.b == "x" && other.b != "a long one that takes more steps"'))
+    )
+    faced.append(asks())
+    faced.effort.renew(100_000)
+    assert faced.verdicts(there(a=2_000, b="x"))[300:] == [True, True]
+
+
+def test_requests_for_which_no_effort_is_left_are_not_even_looked_at() -> None:
+    faced = Faced()
+    faced.append(asks(requirements=canonical("other.a == 1")))
+    faced.append(asks())
+    faced.effort.renew(0)
+    assert faced.verdicts(there(a=1)) == [False, True]
+    assert faced.expressions.undecided is not None
+    assert faced.expressions.undecided.tolist() == [True, False]
+    assert not faced.expressions.evaluated

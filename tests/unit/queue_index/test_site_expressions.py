@@ -12,6 +12,7 @@ from wms.classad.ad import Ad
 from wms.classad.expression import Expression
 from wms.classad.match import number, satisfied
 from wms.matching.ads import JobAttributes, advertised, job_ad, job_attributes
+from wms.queue_index.effort import Effort
 from wms.queue_index.site_expressions import SiteExpressions
 
 
@@ -80,3 +81,20 @@ def test_what_is_kept_is_bounded_and_stays_right(monkeypatch: pytest.MonkeyPatch
     for n in [*range(10), 0, 5]:
         found = said.verdicts(Expression.parse(f"other.n{n} == {n}"), Ad(()), 0).tolist()
         assert found == [each == n for each in range(10)]
+
+
+@pytest.mark.parametrize("is_rank", [False, True])
+def test_what_is_evaluated_at_once_is_bounded_and_later_calls_go_on(*, is_rank: bool) -> None:
+    parts: list[Any] = [job_attributes(asks(owner=f"o{n}")) for n in range(50)]
+    effort = Effort()
+    said = SiteExpressions(parts, effort)
+    text = Expression.parse(f'regexp(".*.*[xy]", strcat("{"a" * 600}", other.Owner, "x"))')
+    for call in range(20):
+        effort.renew(2_000_000)
+        found = said.ranks(text, Ad(())) if is_rank else said.verdicts(text, Ad(()), 0)
+        assert said.evaluated <= 6 * (call + 1)
+        left = 0 if said.undecided is None else said.undecided.sum()
+        assert left == 50 - found.sum() == 50 - said.evaluated, "none is taken as refused"
+        if not left:
+            break
+    assert found.all()
