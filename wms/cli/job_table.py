@@ -43,9 +43,14 @@ class TableView(NamedTuple):
 USUAL_LOOK = TableView()
 
 
+def listed(columns: Sequence[str]) -> list[str]:
+    """Return the names in the values of an option that takes several, separated by commas: `id,name`."""
+    return [part.strip() for word in columns for part in word.split(",") if part.strip()]
+
+
 def look(columns: Sequence[str], sort: str) -> TableView:
     """Return a view with these columns and this sort order. Raise Rejected if there is no such column."""
-    names = tuple(part.strip().lower() for word in columns for part in word.split(",") if part.strip())
+    names = tuple(name.lower() for name in listed(columns))
     for name in (*names, *([sort.removeprefix("-").lower()] if sort else [])):
         if name not in _BY_NAME:
             raise Rejected(

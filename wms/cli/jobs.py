@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from wms.cli.job_table import TableView, look, show_jobs
+from wms.cli.job_table import TableView, listed, look, show_jobs
 from wms.cli.options import (
     NO_CHOICE,
     USUAL,
@@ -64,7 +64,7 @@ def jobs(
     sort
         Sort by this column: id, name, state, reason, site, tries, age, since, group, owner. --sort=-age reverses the order.
     columns
-        Show these columns in this order: id,name,state. May be repeated.
+        Show these columns in this order: id,name,state; as CSV: job_id,exit_code,parameters.x. May be repeated.
     format
         table; ids: ids and ranges on one line, as other commands take them; json: the same as --json; csv: a line for each job with its parameters, exit code, times, CPU time and memory.
     """
@@ -75,7 +75,8 @@ def jobs(
     from wms.job.state import State
     from wms.messages.replies import JobLine
 
-    how, as_ids, as_csv = look(columns or [], sort), format == "ids", format == "csv"
+    as_ids, as_csv = format == "ids", format == "csv"
+    how = look([] if as_csv else columns or [], sort)
     common = with_fields(common, json=common.json or format == "json")
 
     whole = not (ids or chosen.state or chosen.site or chosen.name or chosen.submission or each or as_csv)
@@ -100,7 +101,7 @@ def jobs(
             found = [job async for job in rows]
             total = await _total(client, selector, found, most)
         if as_csv:
-            _show_csv([job for job in found if isinstance(job, JobLine)])
+            show_results([job for job in found if isinstance(job, JobLine)], listed(columns or []))
         else:
             _show_all(found, how, common, as_ids=as_ids)
         if not common.json and total != len(found):
@@ -167,12 +168,20 @@ def _show_all(
         show_jobs(found, how)
 
 
-def _show_csv(jobs: "Sequence[JobLine]") -> None:
+def show_results(jobs: "Sequence[JobLine]", chosen: "Sequence[str]") -> None:
+    """Print a line for each job with the columns `chosen`, or with all if none is. Raise Rejected if there is no such column."""
     from wms.cli.csv_table import show_csv
-    from wms.client.result_table import result_row
+    from wms.client.result_table import PARAMETER, result_row
+    from wms.errors import Rejected, shown
 
     rows = [result_row(job) for job in jobs]
-    columns = list(dict.fromkeys(name for row in rows for name in row))
+    known = list(dict.fromkeys(name for row in rows for name in row))
+    for name in chosen:
+        if known and name not in known and not name.startswith(PARAMETER):
+            raise Rejected(
+                "BAD_OPTION", f"as CSV jobs have no column {shown(name, 60)}", f"one of {', '.join(known)}"
+            )
+    columns = chosen or known
     show_csv(columns, ([row.get(name) for name in columns] for row in rows))
 
 

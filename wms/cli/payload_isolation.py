@@ -74,6 +74,10 @@ def isolation_warning(elements: "Iterable[SiteLine]") -> str:
     return f"warning: at {', '.join(bare[:SHOWN])}{more} payloads run as plain processes of the pilot's account, and are not isolated"
 
 
+UNISOLATED = ("none", "direct")
+"""The words of pilots for payloads that see more than what is theirs. `wms why` tells of these alone."""
+
+
 def reported_words(isolation: str) -> str:
     """Return as a phrase how a pilot isolates payloads. `isolation` is the word that the pilot reported, or a newer one."""
     known = {

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from wms.cli.options import NO_CHOICE, USUAL, CommonOptions, Jobs, Most, SelectionOptions, WithinBounds
-from wms.cli.payload_isolation import reported_words
+from wms.cli.payload_isolation import UNISOLATED, reported_words
 from wms.cli.printing import note, show, show_json, show_table
 from wms.cli.quantities import span
 from wms.cli.session import NOT_ALLOWED, OK, with_client
@@ -84,7 +84,7 @@ def _explain(answer: "JobWhy", elements: int) -> None:
         ("instead", [each.text() for each in answer.relaxations]),
         ("place", _place(answer)),
         ("start", _start(answer)),
-        ("isolation", [reported_words(answer.isolation)] if answer.isolation else []),
+        ("isolation", [reported_words(answer.isolation)] if answer.isolation in UNISOLATED else []),
     ):
         for n, line in enumerate(lines):
             show(f"  {'' if n else name:<9} {line}")

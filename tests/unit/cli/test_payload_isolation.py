@@ -6,7 +6,8 @@ import pytest
 
 from wms.cli import payload_isolation
 from wms.cli.payload_isolation import IsolationHere, isolation_here, isolation_warning, reported_words
-from wms.messages.replies import SiteLine
+from wms.cli.why import _explain
+from wms.messages.replies import JobWhy, SiteLine
 
 
 def test_a_system_without_isolation_says_that_it_was_asked_for() -> None:
@@ -42,6 +43,17 @@ def test_a_word_of_a_newer_pilot_is_shown_as_it_is() -> None:
     assert "plain processes" in reported_words("none")
     assert "sent directly" in reported_words("direct")
     assert reported_words("enclave") == "enclave"
+
+
+@pytest.mark.parametrize(("word", "told"), [("none", 1), ("direct", 1), ("account", 0), ("", 0)])
+def test_why_tells_of_isolation_where_there_is_none_alone(
+    word: str, told: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = JobWhy(
+        query_id="q", client="c", job_id=7, state="Done", code="DONE", summary="Done", isolation=word
+    )
+    _explain(answer, 3)
+    assert ("isolation" in capsys.readouterr().out) == bool(told)
 
 
 def test_elements_without_isolation_are_named() -> None:
