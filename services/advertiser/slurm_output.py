@@ -16,7 +16,7 @@ from typing import TypeAlias, TypeVar
 import msgspec
 
 from wms.decoding import UNDECODABLE
-from wms.errors import Rejected, shown
+from wms.errors import Rejected, Unavailable, shown
 from wms.glue.quantity import UNKNOWN, UNLIMITED, Quantity
 
 
@@ -30,7 +30,7 @@ class Number(msgspec.Struct, frozen=True):
 
 Counted: TypeAlias = int | float | Number | None
 Words: TypeAlias = str | list[str]
-T = TypeVar("T")
+P = TypeVar("P", bound="_Printed")
 
 
 class _Node(msgspec.Struct, frozen=True):
@@ -86,7 +86,18 @@ class _Group(msgspec.Struct, frozen=True):
     features: _Features = _Features()
 
 
-class _Sinfo(msgspec.Struct, frozen=True):
+class _Error(msgspec.Struct, frozen=True):
+    error: str | None = None
+    description: str | None = None
+
+
+class _Printed(msgspec.Struct, frozen=True):
+    """What each tool prints. If no controller answers, `squeue` and `sinfo` say so here, and exit with 0."""
+
+    errors: list[_Error] | None = None
+
+
+class _Sinfo(_Printed, frozen=True):
     nodes: list[_Node] | None = None
     sinfo: list[_Group] | None = None
 
@@ -99,7 +110,7 @@ class _Job(msgspec.Struct, frozen=True):
     array_task_string: str = ""
 
 
-class _Squeue(msgspec.Struct, frozen=True):
+class _Squeue(_Printed, frozen=True, kw_only=True):
     jobs: list[_Job]
 
 
@@ -156,7 +167,7 @@ _TASKS = re.compile(r"(\d{1,9})(?:-(\d{1,9})(?::(\d{1,9}))?)?")
 def machines(printed: bytes) -> list[Machines]:
     """Return the nodes in the output of `sinfo --json`, by partition. Nodes that are alike may be grouped.
 
-    Raise Rejected if the output cannot be parsed.
+    Raise Rejected if the output cannot be parsed, Unavailable if the tool names an error.
     """
     said = _decoded(printed, _Sinfo, "sinfo --json")
     if said.sinfo is not None:
@@ -232,7 +243,8 @@ def duration(text: str) -> Quantity:
 def loads(printed: bytes, users: Sequence[str] = ()) -> dict[str, Load]:
     """Return the number of jobs in each partition, by its name, from the output of `squeue --json`.
 
-    Jobs of `users` are also counted separately; if `users` is empty, jobs of all users are. Raise Rejected if the output cannot be parsed.
+    Jobs of `users` are also counted separately; if `users` is empty, jobs of all users are. Raise Rejected if the output cannot be
+    parsed, Unavailable if the tool names an error.
     """
     counted: Counter[tuple[str, str, bool]] = Counter()
     for job in _decoded(printed, _Squeue, "squeue --json").jobs:
@@ -284,8 +296,14 @@ def _whole(said: Counted) -> int:
             return int(said)
 
 
-def _decoded(printed: bytes, kind: type[T], tool: str) -> T:
+def _decoded(printed: bytes, kind: type[P], tool: str) -> P:
     try:
-        return msgspec.json.decode(printed, type=kind)
+        said = msgspec.json.decode(printed, type=kind)
     except UNDECODABLE as error:
         raise Rejected("SLURM_OUTPUT", f"{tool}: {shown(str(error), 300)}") from None
+    if said.errors:
+        first = said.errors[0]
+        raise Unavailable(
+            f"{tool}: {shown(first.description or first.error or 'an error without a text', 300)}"
+        )
+    return said

@@ -84,7 +84,7 @@ class ApacheKafka(KafkaServer):
         settings: Mapping[str, str] | None = None,
         closed: bool = False,
         heap_mib: int = 384,
-        ready_within: float = 60.0,
+        ready_within: float = 180.0,
     ) -> None:
         super().__init__(data_dir, name="kafka", ready_within=ready_within)
         self.port = port

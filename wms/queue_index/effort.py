@@ -9,11 +9,10 @@ from wms.classad.tree import Node
 
 TYPICAL: Final = Cost(32, 1, 1, plain=True)
 """The cost of reading an attribute of an ad, for estimates."""
-
-
 LOOK_STEPS: Final = 200
 """The steps that it takes to look whether one verdict is known: 0.7 us."""
 LOOKS: Final = 5
+"""How many times the steps of evaluations the steps of looks may be."""
 STEPS_A_CHARACTER: Final = 340
 """The steps that it takes to look whether a text could become true: 1.7 us a character."""
 

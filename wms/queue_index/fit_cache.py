@@ -73,10 +73,8 @@ class FittingQueues:
             self.fit = b"\xff" * ((slots + 7) >> 3)
         self.judged = slots
         if not self.is_whole:
-            self._draws, self._pools = (
-                [],
-                0,
-            )  # they know which pools are empty to the queues that fitted before
+            # The draws so far know which pools are empty to the queues that fitted before.
+            self._draws, self._pools = [], 0
         if ad_class is not None and ad_class.rank is not None:
             self._rank(columns, ad_class, ad_class.rank)
         self.is_whole = all(column.undecided is None for column in columns)

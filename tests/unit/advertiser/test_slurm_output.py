@@ -17,7 +17,7 @@ from services.advertiser.slurm_output import (
     machines,
     partitions,
 )
-from wms.errors import Rejected
+from wms.errors import Rejected, Unavailable
 from wms.glue.glue1 import GlueComputingElement
 from wms.glue.quantity import UNKNOWN, UNLIMITED
 
@@ -131,3 +131,16 @@ def test_queues_are_advertised_by_name_and_one_that_says_too_little_is_not():
     assert wanted(SlurmQueues(site="glasgow", queues=["other"]), queues, dispatcher="slurm") == []
     told = SlurmQueues(site="glasgow", queues=["endless"], max_cpu_time=3_600)
     assert [each.offer.max_cpu_time for each in wanted(told, queues, dispatcher="slurm")] == [3_600]
+
+
+def test_a_controller_that_does_not_answer_has_no_empty_queue() -> None:
+    """As Slurm 22.05 prints it, with exit code 0."""
+    failed = {
+        "description": "Failed while looking for jobs",
+        "error_number": -1,
+        "error": "Unspecified error",
+    }
+    with pytest.raises(Unavailable, match="squeue --json: Failed while looking for jobs"):
+        loads(json.dumps({"errors": [failed], "jobs": []}).encode(), [])
+    with pytest.raises(Unavailable, match="sinfo --json: Unspecified error"):
+        list(machines(b'{"errors": [{"error": "Unspecified error", "errno": -1}], "nodes": []}'))
