@@ -8,6 +8,7 @@ precedence over the ad.
 import os
 import platform
 import re
+import socket
 import subprocess
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -60,6 +61,7 @@ def measure(config: PilotConfig, isolation: str, limits: str, containers: str = 
     clock = clock_mhz(_cpuinfo())
     software = config.resource.software
     return {
+        "GlueHostName": socket.getfqdn(),
         "GlueHostMainMemoryRAMSize": look().memory_mb,
         "GlueHostArchitectureSMPSize": os.cpu_count() or 1,
         "GlueHostArchitecturePlatformType": platform.machine(),

@@ -7,6 +7,7 @@ from wms.site import Told
 
 MEASURED = frozenset(
     {
+        "gluehostname",
         "gluehostmainmemoryramsize",
         "gluehostarchitecturesmpsize",
         "gluehostarchitectureplatformtype",
@@ -17,10 +18,14 @@ MEASURED = frozenset(
         "gpumemory",
         "gpucapability",
         "gpuname",
+        "gpucudaversion",
+        "wmscontainers",
+        "wmsisolation",
+        "wmslimits",
         "freedisk",
     }
 )
-"""Attributes, in lower case, that pilots measure on every node. A pilot may be sent to an element whose ad lacks one, to measure it."""
+"""Attributes, in lower case, that pilots measure on nodes. A pilot may be sent to an element whose ad lacks one, to measure it."""
 
 _GPUS = ATTRIBUTE.lower()
 
@@ -35,7 +40,7 @@ PLACEHOLDER = 999_999_999
 IN_OWN_WORDS = frozenset({"gluehostoperatingsystemname", "gluehostoperatingsystemrelease"})
 """Attributes, in lower case, whose values each site names in its own way. The value in the element's ad overrides the pilot's."""
 
-_PASSING = frozenset({"freedisk", "gluehostprocessorclockspeed"})
+_OF_ONE_NODE = frozenset({"freedisk", "gluehostname", "gluehostprocessorclockspeed"})
 _MEMORY = "gluehostmainmemoryramsize"
 _MEMORY_STEP_MB = 1_000
 
@@ -51,12 +56,12 @@ def with_gpus(node: Told, change: Callable[[int], int]) -> Told:
 def for_plans(node: Told) -> Told:
     """Return what planning reads of the attributes of a node, so that similar nodes have equal ones.
 
-    Memory is rounded down to 1,000 MB. Free disk and the present clock are left out.
+    Memory is rounded down to 1,000 MB. The name, free disk and the present clock are left out.
     """
     return tuple(
         (name, int(value) // _MEMORY_STEP_MB * _MEMORY_STEP_MB)
         if name == _MEMORY and isinstance(value, int | float)
         else (name, value)
         for name, value in node
-        if name not in _PASSING
+        if name not in _OF_ONE_NODE
     )

@@ -20,6 +20,7 @@ from services.job_agent.node import (
 )
 from services.job_agent.resource import describe
 from wms.jobdesc.description import JobDescription
+from wms.matching import node_facts
 from wms.matching.clauses import fits
 from wms.matching.requirements import requirements_of
 from wms.runtime.pilot_config import PilotConfig
@@ -180,3 +181,9 @@ def test_processors_are_shared_out_if_there_is_one_for_each_slot() -> None:
     mine = tuple(sorted(os.sched_getaffinity(0)))
     assert own_cpus(len(mine)) == mine
     assert own_cpus(len(mine) + 1) == ()
+
+
+def test_a_pilot_may_be_sent_for_the_sake_of_all_that_is_measured() -> None:
+    of_gpus = gpu_facts(("0",), "0, GPU-1, 40960, 8.0, NVIDIA A100\n") | cuda_version(QUERIED % "12.2")
+    found = measure(config(), "namespaces", "cgroup", "podman 4.3.1") | of_gpus
+    assert {name.lower() for name in found} <= node_facts.MEASURED

@@ -31,6 +31,7 @@ from wms.jobdesc.languages.condor_text import Command
 
 _ATTRIBUTES: Final[Mapping[str, str]] = {
     "arch": "GlueHostArchitecturePlatformType",
+    "machine": "GlueHostName",
     "memory": "MaxRAM",
     "totalmemory": "GlueHostMainMemoryRAMSize",
     "cpus": "NumberOfProcessors",

@@ -213,7 +213,6 @@ def test_what_a_command_makes_of_the_job(lines: str, said: dict[str, Any]) -> No
         ("universe = grid", "universe grid"),
         ("universe = container", "names no image"),
         ("requirements = HasJava", "HasJava"),
-        ('requirements = Machine != "a"', "Machine"),
         ("requirements = (", "no expression"),
         ("request_memory = MemoryUsage * 2", "HTCondor alone"),
         ("input = data/", "use transfer_input_files"),

@@ -29,6 +29,7 @@ def required(text: str) -> tuple[str | None, str]:
         ("TARGET.Cpus >= RequestCpus", "(other.NumberOfProcessors >= 4)"),
         ("TARGET.Cpus >= MY.RequestCpus", "(other.NumberOfProcessors >= 4)"),
         ('OpSys != "LINUX"', "(false)"),
+        ('TARGET.Machine =!= "n1.a.org"', '(other.GlueHostName != "n1.a.org")'),
         ('OpSys == "WINDOWS" || Memory > 1', "(other.MaxRAM > 1)"),
         (
             "CUDACapability >= 7 && 2000 < GPUs_GlobalMemoryMb",
@@ -48,7 +49,7 @@ def test_what_holds_everywhere_needs_nothing(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *('OpSysAndVer == "Solaris5"', "HasJava", 'Machine != "x"', "MY.x > 1", 'Arch == "INTEL"'),
+        *('OpSysAndVer == "Solaris5"', "HasJava", "SlotID != 3", "MY.x > 1", 'Arch == "INTEL"'),
         # A node tells the least that its GPUs have.
         *(
             "CUDACapability < 8",
