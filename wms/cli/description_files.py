@@ -49,7 +49,7 @@ class GivenDescriptions(NamedTuple):
 def is_recognised(name: str, *, program: bool = False) -> bool:
     """Return whether a file's content is in a language of job descriptions. False for a missing file.
 
-    Of executable files only batch scripts are, and none that stands for a `program`, after `--`.
+    Of executable files with `#!` only batch scripts are, and no executable file that stands for a `program`, after `--`.
     """
     path = Path(name)
     runs = os.access(path, os.X_OK)
@@ -57,10 +57,11 @@ def is_recognised(name: str, *, program: bool = False) -> bool:
         return False
     try:
         with path.open("rb") as file:
-            found = language_of(file.read(HEAD))
+            head = file.read(HEAD)
     except OSError:
         return False
-    return found is SBATCH if runs else found is not None
+    found = language_of(head)
+    return found is SBATCH if runs and head.startswith(b"#!") else found is not None
 
 
 def translation_of(name: str, data: bytes) -> Translation:

@@ -16,6 +16,9 @@ def test_files_are_recognised_by_content_unless_they_are_programs(tmp_path: Path
     path.write_bytes(LOSSY)
     assert is_recognised(str(path))
     path.chmod(0o755)
+    assert is_recognised(str(path)), "a shared disk gives every file that mode"
+    assert not is_recognised(str(path), program=True)
+    path.write_bytes(b"#!/bin/sh\nqueue\n")
     assert not is_recognised(str(path))
     assert not is_recognised(str(tmp_path))
     assert not is_recognised("/nowhere")
