@@ -196,7 +196,11 @@ class Slots:
         try:
             points = holding.payload.new_points() if holding.payload else ()
             usage = usage_of(holding.attempt_id, points) if points else None
-            result = replace(result_of(holding.attempt_id, outcome), slot_seconds=now() - holding.began_at)
+            result = replace(
+                result_of(holding.attempt_id, outcome),
+                slot_seconds=now() - holding.began_at,
+                retries=holding.description.retries_after(outcome.reason.code, outcome.exit_code),
+            )
             self._reporter.finish(result, usage)
         except Exception as error:
             log.exception("result not reported", job=holding.attempt_id.job_id)

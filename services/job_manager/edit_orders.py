@@ -150,7 +150,7 @@ class EditOrder:
         required = bound_like(required, before)
         body, predecessors = _encoder.encode(after).decode(), predecessors_of(after) or Predecessors(())
         priority = float(after.priority)
-        return _Outcome(required, body, priority, after.max_attempts, predecessors=predecessors)
+        return _Outcome(required, body, priority, after.attempts_limit, predecessors=predecessors)
 
 
 def _requeued(stored: StoredDescription, outcome: _Outcome, queues: Mapping[bytes, TaskQueueId]) -> Requeued:

@@ -1,6 +1,6 @@
 """Applies the reports of job agents: accepted or declined offers, payloads that began or ended, renewed leases."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
 import msgspec
@@ -72,8 +72,10 @@ class Reports:
         job_batch = await JobBatch.open_held(tx, named | set(left_behind), pilots, self._terms.lease_seconds)
         recorded = await attempt.recorded(tx, list(_unheld(job_batch, (report for _, report in reports))))
         before = frozenset(recorded)
+        retried = {result.job_id for _, report in reports for result in report.finish if result.retries}
+        failed = await attempt.failed(tx, sorted(retried))
         for principal, report in reports:
-            answer = _Applied(job_batch, report, recorded).apply()
+            answer = _Applied(job_batch, report, recorded, failed).apply()
             tx.reply(inbox(principal.site or ""), report.pilot_id, answer)
         for job_id in left_behind:
             _take_back(job_batch, job_id, frozenset(going))
@@ -121,8 +123,11 @@ def _unheld(job_batch: JobBatch, reports: Iterable[Report]) -> Iterator[tuple[Jo
 class _Applied:
     """Applies one report to a batch of locked jobs, and collects its answer."""
 
-    def __init__(self, job_batch: JobBatch, report: Report, recorded: set[AttemptId]) -> None:
+    def __init__(
+        self, job_batch: JobBatch, report: Report, recorded: set[AttemptId], failed: Mapping[JobId, int]
+    ) -> None:
         self._job_batch = job_batch
+        self._failed = failed
         self._report = report
         self._before = recorded
         self._granted: list[AttemptId] = []
@@ -200,7 +205,13 @@ class _Applied:
             return
         result = believed(result, self._job_batch.held_seconds(found))
         reason = Reason(result.code, result.text)
-        steps = ended(found, result.outcome, reason, began=_has_run(result))
+        failed = self._failed.get(found.job_id, 0)
+        is_retried = failed < result.retries and found.attempts < found.max_attempts
+        if is_retried:
+            reason = Reason(
+                result.code, f"{result.text}; it starts again, {failed + 1} of {result.retries} times"
+            )
+        steps = ended(found, result.outcome, reason, began=_has_run(result), is_retried=is_retried)
         self._job_batch.end(found, _result(result, began=found.has_begun or _has_run(result)), steps)
         self._before.add(attempt_id)
         self._recorded.append(attempt_id)

@@ -127,6 +127,7 @@ def result_of(
         stdout_tail=_tail(end.directory / STDOUT),
         stderr_tail=_tail(end.directory / STDERR),
         began=began,
+        retries=description.retries_after(code, exit_code),
     )
 
 

@@ -216,7 +216,7 @@ where (a.outcome is not null) is distinct from (e.times = 1)
       and (a.outcome is not null or e.times is not null)
    or a.outcome is not null and e.event <> all (case a.outcome
           when 'done' then array['finish', 'kill']
-          when 'failed' then array['fail', 'kill']
+          when 'failed' then array['fail', 'kill', 'reschedule']
           when 'killed' then array['kill', 'reschedule']
           else array['reschedule', 'fail', 'kill'] end);
 
@@ -235,14 +235,23 @@ from (select job_id, epoch, offered_at,
              lag(coalesce(ended_at, 'infinity')) over (partition by job_id order by epoch) as before from attempt) a
 where before - interval '2 s' > offered_at;
 
--- rule: what ended by its payload is started again only after a reschedule that was ordered
+-- rule: what ended by its payload is started again only after a reschedule that was ordered, or as often as its description says
 -- invariant: 7
 -- of: attempt where outcome in ('done', 'failed')
 select format('job %s: %s in epoch %s, and then epoch %s', a.job_id, a.outcome, a.epoch, n.epoch)
 from attempt a join attempt n on n.job_id = a.job_id and n.epoch = a.epoch + 1
 where a.outcome in ('done', 'failed') and not (a.outcome = 'failed' and exists (
     select from job_event e
-    where e.job_id = a.job_id and e.epoch = a.epoch and e.event = 'reschedule' and e.reason = 'RESCHEDULED_BY_USER'));
+    where e.job_id = a.job_id and e.epoch = a.epoch and e.event = 'reschedule' and e.reason = 'RESCHEDULED_BY_USER'))
+  and not (a.outcome = 'failed' and a.reason in ('EXIT_CODE', 'SIGNAL') and (
+    select count(*) from attempt f
+    where f.job_id = a.job_id and f.outcome = 'failed' and f.epoch <= a.epoch and f.epoch > coalesce((
+        select max(e.epoch) from job_event e
+        where e.job_id = a.job_id and e.epoch < a.epoch and e.event = 'reschedule' and e.reason = 'RESCHEDULED_BY_USER'), 0)
+  ) <= (select coalesce((d.body ->> 'retries')::integer, 0) from job j join description d using (description_id) where j.job_id = a.job_id))
+  -- Its retries may have been others before it was edited.
+  and not exists (
+      select from job_event e where e.job_id = a.job_id and e.epoch >= a.epoch and e.reason = 'EDITED_BY_USER');
 
 -- rule: attempts are counted and bounded
 -- invariant: 7

@@ -102,6 +102,9 @@ class EditOptions:
     priority: int | None = sets("priority")
     """The priority among your own jobs: 0 to 10."""
 
+    retries: int | None = sets("retries")
+    """How many times a job is started again because its program failed."""
+
     max_attempts: int | None = sets("max_attempts")
     """How many attempts a job has before it fails for good."""
 

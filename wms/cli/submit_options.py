@@ -191,7 +191,13 @@ class HowOptions:
     """The priority among your own jobs: 0 to 10; default: 1."""
 
     max_attempts: int | None = sets("max_attempts")
-    """How many attempts a job has before it fails for good."""
+    """How many attempts a job has before it fails for good, if pilots or sites lose it."""
+
+    retries: int | None = sets("retries")
+    """How many times a job is started again because its program failed; default: 0."""
+
+    final_exit_code: Annotated[list[int] | None, Parameter(negative=())] = sets("final_exit_codes")
+    """An exit code after which a failed job is not started again, whatever --retries says. May be repeated."""
 
     success_exit_code: Annotated[list[int] | None, Parameter(negative=())] = sets("success_exit_codes")
     """The job is Done when its program ends with this code; default: 0. May be repeated."""

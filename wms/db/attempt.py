@@ -122,6 +122,13 @@ async def recorded(tx: Transaction, reported: Sequence[tuple[JobId, Epoch, Pilot
     return {AttemptId(row["job_id"], row["epoch"]) for row in await tx.fetch(SQL["recorded"], *columns)}
 
 
+async def failed(tx: Transaction, job_ids: Sequence[JobId]) -> dict[JobId, int]:
+    """Return how many attempts of each of these jobs failed since its user last ordered that it starts anew. Jobs without any are left out."""
+    if not job_ids:
+        return {}
+    return {row["job_id"]: row["attempts"] for row in await tx.fetch(SQL["failed"], job_ids)}
+
+
 async def expired(tx: Transaction, limit: int) -> list[JobId]:
     """Return up to `limit` jobs whose lease has expired by the database's clock; the lease that expired first comes first."""
     return [row["job_id"] for row in await tx.fetch(SQL["expired"], limit)]

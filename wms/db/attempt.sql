@@ -56,6 +56,15 @@ where a.outcome in ('done', 'failed', 'killed') or (
     a.outcome = 'lost' and a.reason not in ('LEASE_EXPIRED', 'OFFER_EXPIRED', 'PILOT_DIED', 'NODE_LOST', 'PILOT_FORGOTTEN')
 );
 
+-- name: failed
+-- How many attempts of each of these jobs failed by their programs since its user last ordered that it starts anew.
+select a.job_id, count(*) as attempts
+from ended_attempt a
+where a.job_id = any ($1::bigint[]) and a.outcome in ('failed') and a.epoch > coalesce((
+    select max(e.epoch) from job_event e
+    where e.job_id = a.job_id and e.event = 'reschedule' and e.reason = 'RESCHEDULED_BY_USER'), 0)
+group by a.job_id;
+
 -- name: expired
 -- Jobs whose lease has run out, oldest first.
 select job_id from lease where expires_at <= now() order by expires_at limit $1;

@@ -107,5 +107,8 @@ HOLDING = frozenset({Code.FILE_UNAVAILABLE, Code.FILE_CORRUPT, Code.URL_REFUSED}
 OF_FILES = HOLDING | {Code.OUTPUT_FAILED}
 """Codes of faults in files given by URL. They say nothing about the computing element at which the transfer failed."""
 
+OF_PROGRAM = frozenset({Code.EXIT_CODE, Code.SIGNAL})
+"""Codes of jobs whose program ended by itself, and badly. Such a job may be started again, if its description says so."""
+
 UNCOUNTED = frozenset({Code.OFFER_EXPIRED, Code.OFFER_DECLINED})
 """Codes of lost attempts that the pilot had never accepted. They do not count towards a job's limit of losses before its start."""

@@ -63,6 +63,12 @@ def _coallocation(description: JobDescription) -> Iterator[Finding]:
         yield (".coallocate", "is said without preferences", "add them: reserved slots start together")
     elif not description.preferences.reservation:
         yield (".coallocate", "needs reservations", "leave preferences.reservation out")
+    if description.retries:
+        yield (
+            ".retries",
+            "stands beside coallocate: one job cannot start again with the others",
+            "leave one out",
+        )
 
 
 BROKERING: tuple[Callable[[JobDescription], Iterator[Finding]], ...] = (

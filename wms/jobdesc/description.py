@@ -21,12 +21,15 @@ from wms.bounds import (
     TextOfJob,
     Whole,
 )
+from wms.job.reasons import OF_PROGRAM, Code
 from wms.jobdesc.preferences import JobPreferences
 from wms.jobdesc.staged_file import Inputs, Outputs
 
 MIB = 1024 * 1024
 INDEX_SERVERS_LIMIT = 20
 GRACE_TIME_MOST = 3_600
+ATTEMPTS_LIMIT = 100
+"""The most times that a job may be started."""
 CPU_TIME = 86_400
 """The seconds of CPU time of a job that states neither CPU time nor a long wall time."""
 
@@ -138,7 +141,11 @@ class JobDescription(
     """Attributes of the job's ad for the expressions of sites, in addition to those that the other fields of this description give."""
 
     max_attempts: Count = 3
-    """How many times the job may be started before it fails for good."""
+    """How many times the job may be started before it fails for good, if pilots or sites lose it."""
+    retries: Count = 0
+    """How many times a job is started again, perhaps at another site, because its program failed by its exit code or a signal."""
+    final_exit_codes: Annotated[tuple[Count, ...], msgspec.Meta(max_length=256)] = ()
+    """The exit codes after which a job that failed is not started again, whatever its `retries`."""
 
     input_sandbox: Annotated[tuple[SandboxRef, ...], msgspec.Meta(max_length=100)] = ()
     """Archives that are unpacked into the job's directory, in this order."""
@@ -206,6 +213,15 @@ class JobDescription(
 
     success_exit_codes: Annotated[tuple[Count, ...], msgspec.Meta(max_length=256)] = (0,)
     """The exit codes of the payload with which the job is Done. With any other it is Failed."""
+
+    @property
+    def attempts_limit(self) -> int:
+        """How many times the job may be started in all."""
+        return min(self.max_attempts + self.retries, ATTEMPTS_LIMIT)
+
+    def retries_after(self, code: Code, exit_code: int | None) -> int:
+        """Return how many times the job may be started again, in all, after an attempt that ended for this reason with this exit code."""
+        return self.retries if code in OF_PROGRAM and exit_code not in self.final_exit_codes else 0
 
     def __post_init__(self) -> None:
         """Give the job the CPU time that its wall time allows all its processors, if it states none."""

@@ -10,7 +10,7 @@ import msgspec
 
 from wms.jobdesc import brokering_rules, rules
 from wms.jobdesc.conflicts import ARRAY_LIMIT, INPUTS_LIMIT, NAME_LIMIT, PRIORITY_LIMIT, across
-from wms.jobdesc.description import GRACE_TIME_MOST, MIB, JobDescription
+from wms.jobdesc.description import ATTEMPTS_LIMIT, GRACE_TIME_MOST, MIB, JobDescription
 from wms.jobdesc.predecessors import OUTPUTS_LIMIT, PREDECESSORS_LIMIT
 from wms.jobdesc.problem import Problem
 from wms.jobdesc.rules import Finding, Rule, below
@@ -91,7 +91,9 @@ RULES: dict[str, Rule] = {
     "after": _PREDECESSORS,
     "after_any": _PREDECESSORS,
     "input_from": rules.job_ids(1_000, OUTPUTS_LIMIT),
-    "max_attempts": rules.number(1, 100),
+    "max_attempts": rules.number(1, ATTEMPTS_LIMIT),
+    "retries": rules.number(0, ATTEMPTS_LIMIT - 1),
+    "final_exit_codes": rules.many(rules.number(0, 255), 256),
     "input_sandbox": rules.many(rules.sandbox(1024 * MIB), INPUTS_LIMIT),
     "input_parameters": rules.many(_PARAMETER, 10),
     "output_sandbox": rules.many(rules.pattern(1_024), 1_000),
@@ -123,7 +125,7 @@ _OTHER_NAMES = {
     "gpu": "gpus", "ngpus": "gpus", "gpucount": "gpus", "numberofgpus": "gpus", "requestgpus": "gpus",
     "minnumberofprocessors": "min_processors", "maxnumberofprocessors": "max_processors", "samstation": "stations",
     "stationname": "stations", "station": "stations", "gridmiddleware": "grid_middlewares", "site": "sites", "bannedsite": "banned_sites", "gridce": "grid_ces", "ce": "grid_ces", "platform": "platforms",
-    "tag": "tags", "image": "container", "containerimage": "container", "singularityimage": "container", "type": "job_type", "userpriority": "priority", "retries": "max_attempts", "output": "output_sandbox",
+    "tag": "tags", "image": "container", "containerimage": "container", "singularityimage": "container", "type": "job_type", "userpriority": "priority", "maxretries": "retries", "retryuntil": "final_exit_codes", "output": "output_sandbox",
     "input": "input_sandbox", "cmd": "executable",
     "command": "executable", "program": "executable", "count": "array", "exitcodes": "success_exit_codes",
     "jobgroup": "job_group", "batchname": "job_group", "afterok": "after", "afterany": "after_any", "depends": "after",

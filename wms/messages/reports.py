@@ -119,6 +119,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     """How many bytes the payload printed before `stdout_tail`. None from older agents: not known."""
     stderr_from: Bytes | None = None
     """How many bytes the payload printed before `stderr_tail`. None from older agents: not known."""
+    retries: Annotated[int, msgspec.Meta(ge=0, le=100)] = 0
+    """How many times a job that failed so is to be started again in all, by its description. 0: never, or not after this exit code."""
 
     @property
     def attempt_id(self) -> AttemptId:

@@ -86,7 +86,7 @@ async def _store_alone(
     tq_ids: Mapping[JobKind, TaskQueueId],
 ) -> None:
     given = {
-        kind: (tq_id, kind.description.max_attempts, kind.description.job_group)
+        kind: (tq_id, kind.description.attempts_limit, kind.description.job_group)
         for kind, tq_id in tq_ids.items()
         if not kind.is_array
     }
@@ -143,7 +143,7 @@ def _swept(
         tq_id=tq_ids[kind],
         name=read.name or kind.called,
         user_priority=float(read.priority),
-        max_attempts=kind.description.max_attempts,
+        max_attempts=kind.description.attempts_limit,
         parameters=kind.description.parameters or dict.fromkeys(kept[0].samples if kept else (), ()),
         kept=tuple((each.kept, each.count) for each in kept),
         job_group=kind.description.job_group,

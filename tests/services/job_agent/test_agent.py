@@ -111,6 +111,16 @@ async def test_a_job_runs_from_its_submission_to_its_outputs(
     assert ["gpunumber", 0] in json.loads(await eventually(node)), "plans know where it runs"
 
 
+async def test_a_program_that_fails_is_started_again_unless_its_exit_code_is_final(place: Grid) -> None:
+    site = place.site()
+    await place.agent(site)
+    (again,) = await place.submit(site, "sh", "-c", "exit 3", retries=1, final_exit_codes=(4,))
+    (final,) = await place.submit(site, "sh", "-c", "exit 4", retries=1, final_exit_codes=(4,))
+    await place.until([again, final], "Failed")
+    ends = [[each["exit_code"] for each in await place.attempts(job)] for job in (again, final)]
+    assert ends == [[3, 3], [4]]
+
+
 async def test_payloads_cannot_come_by_the_token(place: Grid, tmp_path: Path) -> None:
     site = place.site()
     agent = await place.agent(site)

@@ -401,3 +401,52 @@ async def test_progress_of_transfers_is_shown_and_what_was_measured_is_kept_once
         await the_world.report(finish=(result(held, transfers=(way,)),))
     kept = await the_world.sql("select site, host, part, bytes, seconds from transfer")
     assert [tuple(each) for each in kept] == [("A", "se1", "stage_in", 10, 2.0)]
+
+
+async def fails(world: World, code: Code = Code.EXIT_CODE, retries: int = 2) -> str:
+    """Run the one waiting job until its program fails, report that twice, and return the job's state."""
+    (held,) = await world.match()
+    end = result(held, "failed", code, text="exit code 3", exit_code=3, retries=retries)
+    await world.report(accept=(held,), start=(held,))
+    for _ in range(2):
+        answer = await world.report(finish=(end,))
+        assert answer.recorded == (held,)
+    return await world.state(held[0])
+
+
+async def test_a_program_that_fails_is_started_again_as_often_as_was_asked(the_world: World) -> None:
+    (job_id,) = await the_world.submitted(max_attempts=1, retries=2)
+    assert [await fails(the_world) for _ in range(3)] == ["Waiting", "Waiting", "Failed"]
+    attempts = await the_world.attempts(job_id)
+    assert [(each["outcome"], each["exit_code"]) for each in attempts] == [("failed", 3)] * 3
+    assert await the_world.history(job_id) == [
+        *("Received", "Waiting"),
+        *("Matched", "Running", "Rescheduled", "Waiting") * 2,
+        *("Matched", "Running", "Failed"),
+    ]
+    await the_world.order("reschedule", job_id)
+    assert [await fails(the_world) for _ in range(3)] == ["Waiting", "Waiting", "Failed"], "it begins anew"
+
+
+async def test_a_pilot_starts_no_job_again_more_often_than_its_attempts_allow(the_world: World) -> None:
+    await the_world.submitted(max_attempts=1, retries=1)
+    assert [await fails(the_world, retries=1), await fails(the_world, retries=100)] == ["Waiting", "Failed"]
+
+
+async def test_a_loss_between_failures_takes_no_retry(the_world: World) -> None:
+    await the_world.submitted(max_attempts=2, retries=1)
+    assert await fails(the_world, retries=1) == "Waiting"
+    (held,) = await the_world.match()
+    await the_world.report(accept=(held,), start=(held,))
+    await the_world.report(finish=(result(held, "lost", Code.PILOT_STOPPED),))
+    assert await the_world.state(held[0]) == "Waiting"
+    assert await fails(the_world, retries=1) == "Failed"
+
+
+async def test_who_kills_a_job_that_may_start_again_ends_it(the_world: World) -> None:
+    (job_id,) = await the_world.submitted(retries=2)
+    (held,) = await the_world.match()
+    await the_world.report(accept=(held,), start=(held,))
+    await the_world.order("kill", job_id)
+    await the_world.report(finish=(result(held, "failed", Code.EXIT_CODE, exit_code=1, retries=2),))
+    assert await the_world.state(job_id) == "Killed"

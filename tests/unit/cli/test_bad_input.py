@@ -297,6 +297,8 @@ SUBMIT_OPTIONS = {
     "--stderr-limit": "1K",
     "--priority": "2",
     "--max-attempts": "2",
+    "--retries": "2",
+    "--final-exit-code": "3",
     "--success-exit-code": "0",
     "--after": "7,10-12",
     "--after-any": "8",
@@ -406,7 +408,14 @@ def test_the_list_of_commands_is_there_without_importing_what_is_heavy() -> None
 
 NUMBERS_JUDGED_ELSEWHERE = {
     # The description's rules judge these, which is tried above.
-    *("submit --array", "submit --processors", "submit --priority", "submit --max-attempts"),
+    *(
+        "submit --array",
+        "submit --processors",
+        "submit --priority",
+        "submit --max-attempts",
+        "submit --retries",
+        "submit --final-exit-code",
+    ),
     *("submit --success-exit-code", "submit --cpu-time", "submit --wall-time", "submit --memory"),
     *("submit --grace-time", "submit --gpus", "edit --gpus", "reschedule --gpus"),
     *("submit --max-memory", "submit --min-processors", "submit --max-processors"),
@@ -415,7 +424,7 @@ NUMBERS_JUDGED_ELSEWHERE = {
         f"{command} --{option}"
         for command in ("edit", "reschedule")
         for option in (
-            *("processors", "priority", "max-attempts", "cpu-time", "wall-time", "memory", "disk"),
+            *("processors", "priority", "max-attempts", "retries", "cpu-time", "wall-time", "memory", "disk"),
             *("stdout-limit", "stderr-limit", "max-memory", "min-processors", "max-processors"),
         )
     ),

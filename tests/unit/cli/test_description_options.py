@@ -47,6 +47,8 @@ OPTIONS: dict[str, tuple[tuple[str, ...], Any]] = {
     "input_from": (("--input-from", "7"), ["7"]),
     "priority": (("--priority", "2"), 2),
     "max_attempts": (("--max-attempts", "2"), 2),
+    "retries": (("--retries", "2"), 2),
+    "final_exit_codes": (("--final-exit-code", "3"), [3]),
     "output_sandbox": (("--output", "*.x"), ["*.x"]),
     "stdout_limit": (("--stdout-limit", "4K"), 4096),
     "stderr_limit": (("--stderr-limit", "4K"), 4096),
@@ -60,7 +62,14 @@ BY_DOCUMENT = {
     "inputs", "outputs", "stdin", "stdout", "stderr", "preferences", "index_servers", "dispatch", "coallocate",
 }  # fmt: skip
 """What is said in a description's document alone."""
-IN_FILES_ALONE = {"attributes", "grace_time", "success_exit_codes", "submit_pools", "whole_node"}
+IN_FILES_ALONE = {
+    "attributes",
+    "final_exit_codes",
+    "grace_time",
+    "success_exit_codes",
+    "submit_pools",
+    "whole_node",
+}
 """What `wms edit` cannot say, and `edit` of the Python client can."""
 
 
@@ -102,6 +111,6 @@ def test_what_may_change_can_be_said() -> None:
         cpu_time=1, wall_time=1, memory=1, max_memory=1, disk=1, processors=1, min_processors=1, max_processors=1,
         gpus=1, tag=["a"], platform=["a"], to_site=["a"], banned_site=["a"], ce=["a"], station=["a"],
         grid_middleware=["a"], pilot_type=["a"], job_type="a", requirements="a", rank="a", output=["a"],
-        stdout_limit=1, stderr_limit=1, priority=1, max_attempts=1, after=["7"], after_any=["8"],
+        stdout_limit=1, stderr_limit=1, priority=1, max_attempts=1, retries=1, after=["7"], after_any=["8"],
     )  # fmt: skip
     assert said.fields().keys() | IN_FILES_ALONE | {"input_sandbox"} == CHANGEABLE

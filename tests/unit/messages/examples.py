@@ -1122,6 +1122,15 @@ GROWN: dict[str, msgspec.Struct] = {
             ),
         ),
     ),
+    "report.retries": reports.Report(
+        report_id=ReportId("rep-14"),
+        pilot_id=PILOT,
+        finish=(
+            reports.Result(
+                job_id=JOB, epoch=EPOCH, outcome="failed", code=Code.EXIT_CODE, exit_code=3, retries=2
+            ),
+        ),
+    ),
     "report.slot-seconds": reports.Report(
         report_id=ReportId("rep-12"),
         pilot_id=PILOT,

@@ -21,7 +21,7 @@ from wms.jobdesc.languages.condor_job import (
     origin_of,
     refused,
 )
-from wms.jobdesc.languages.condor_macros import evaluated
+from wms.jobdesc.languages.condor_macros import evaluated, whole
 from wms.jobdesc.languages.condor_text import Command
 from wms.jobdesc.languages.translation import Element
 
@@ -31,15 +31,6 @@ FLAVOURS: Final = {
 }  # fmt: skip
 """The wall time in seconds of each JobFlavour, as CERN's batch service defines them."""
 _VARIABLE = re.compile(r"(?!WMS_)[A-Za-z_][A-Za-z0-9_]*")
-
-
-def whole(text: str) -> int | None:
-    """Return the whole number that an expression of constants is, such as `4`, `4.0` or `2 * 2`; None if it is none."""
-    try:
-        number = float(evaluated(text.strip().strip('"')))
-    except ValueError:
-        return None
-    return int(number) if number.is_integer() and abs(number) < 1e15 else None
 
 
 def _text_into(field: str) -> Handler:
@@ -159,14 +150,6 @@ def _gpu_capability(job: CondorJob, command: Command) -> None:
         job.draft.require(f"other.GPUCapability >= {least}", origin_of(command))
 
 
-def _success(job: CondorJob, command: Command) -> None:
-    code = whole(command.value)
-    if code is None:
-        job.draft.impossible(origin_of(command), "is an expression that HTCondor alone can evaluate")
-    else:
-        job.draft.put("success_exit_codes", [code], origin_of(command))
-
-
 def _universe(job: CondorJob, command: Command) -> None:
     name, origin = command.value.strip().lower(), origin_of(command)
     if name in ("vanilla", "5"):
@@ -254,7 +237,6 @@ CATALOGUE: Final[Mapping[str, CatalogueEntry]] = {
     "allowed_execute_duration": _entry("`wall_time`, in seconds", _wall_time, "allowedexecuteduration"),
     "job_max_vacate_time": _entry("`grace_time`, in seconds", _number_into("grace_time"), "jobmaxvacatetime", "kill_sig_timeout"),
     "allowed_job_duration": refused("counts the transfer of files, too; use allowed_execute_duration", "allowedjobduration"),
-    "success_exit_code": _entry("`success_exit_codes`", _success, "successexitcode"),
     "my.jobflavour": _entry("`wall_time`, as CERN defines the flavours", _flavour),
     "my.maxruntime": _entry("`wall_time`, in seconds", _wall_time),
     "my.requestruntime": _entry("`wall_time`, in seconds", _wall_time),

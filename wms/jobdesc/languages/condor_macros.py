@@ -308,3 +308,12 @@ def evaluated(text: str) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, int | float | str) else text
+
+
+def whole(text: str) -> int | None:
+    """Return the whole number that an expression of constants is, such as `4`, `4.0` or `2 * 2`; None if it is none."""
+    try:
+        number = float(evaluated(text.strip().strip('"')))
+    except ValueError:
+        return None
+    return int(number) if number.is_integer() and abs(number) < 1e15 else None

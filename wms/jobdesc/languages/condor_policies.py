@@ -8,12 +8,15 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from msgspec.structs import replace
+
 from wms.classad.expression import Expression
 from wms.classad.folding import fold
 from wms.classad.tree import Binary, Literal, Node, Reference, with_children
 from wms.classad.writing import write
 from wms.errors import Rejected
 from wms.jobdesc.languages.condor_job import CatalogueEntry, CondorJob, Handler, limit_wall_time, origin_of
+from wms.jobdesc.languages.condor_macros import whole
 from wms.jobdesc.languages.condor_text import Command
 
 Facts = Mapping[str, int | bool]
@@ -66,11 +69,51 @@ def hold_at_exit(job: CondorJob, command: Command) -> None:
 
 
 def remove_at_exit(job: CondorJob, command: Command) -> None:
-    """Take `on_exit_remove`, which must be true of all ends: else HTCondor starts the job again."""
-    if _all(command.value, (_SUCCESS, *_FAILURES), wanted=True):
+    """Take `on_exit_remove`. It must be true of all ends, or, beside `max_retries`, of success alone: else a job starts again without end."""
+    is_said_of_success = _all(command.value, (_SUCCESS,), wanted=True)
+    if _removes_all(command.value) or (
+        is_said_of_success and _all(command.value, _FAILURES, wanted=False) and job.text("max_retries")
+    ):
         job.draft.kept(origin_of(command))
     else:
-        job.draft.impossible(origin_of(command), "a job that ends is not started again")
+        job.draft.impossible(
+            origin_of(command), "starts a job again without end; max_retries says how many times"
+        )
+
+
+def _removes_all(text: str) -> bool:
+    return _all(text, (_SUCCESS, *_FAILURES), wanted=True)
+
+
+def retries(job: CondorJob, command: Command) -> None:
+    """Put the number of retries into the draft. A job that `on_exit_remove` ends in any case has none."""
+    times, origin = whole(command.value), origin_of(command)
+    if times is None:
+        job.draft.impossible(origin, _UNKNOWN)
+    elif _removes_all(job.text("on_exit_remove") or "false"):
+        job.draft.kept(origin, "on_exit_remove ends the job in any case")
+    else:
+        job.draft.put("retries", times, origin)
+
+
+def success(job: CondorJob, command: Command) -> None:
+    """Put the exit code of success into the draft. Without `max_retries` the job then has those of HTCondor's default."""
+    _put_code(job, command, "success_exit_codes")
+
+
+def last_code(job: CondorJob, command: Command) -> None:
+    """Put the exit code after which a job is not started again into the draft. Without `max_retries` it has those of HTCondor's default."""
+    _put_code(job, command, "final_exit_codes")
+
+
+def _put_code(job: CondorJob, command: Command, field: str) -> None:
+    code = whole(command.value)
+    if code is None:
+        job.draft.impossible(origin_of(command), _UNKNOWN)
+        return
+    job.draft.put(field, [code], origin_of(command))
+    if not job.text("max_retries"):
+        retries(job, replace(command, value=_DEFAULT_RETRIES))
 
 
 def limit_of(text: str) -> int | None:
@@ -109,6 +152,9 @@ _RUN_TIMES: Final = frozenset(
     )
 )
 """How long a job has run, as policies say it."""
+_UNKNOWN: Final = "is an expression that HTCondor alone can evaluate"
+_DEFAULT_RETRIES: Final = "2"
+"""HTCondor's DEFAULT_JOB_MAX_RETRIES, which counts where another command speaks of success or retries."""
 _LIMITS: Final = "use limits of memory, disk and time"
 POLICIES: Final[Mapping[str, CatalogueEntry]] = {
     "on_exit_hold": CatalogueEntry(
@@ -117,9 +163,22 @@ POLICIES: Final[Mapping[str, CatalogueEntry]] = {
         hold_at_exit,
         ("onexithold",),
     ),
+    "max_retries": CatalogueEntry("translated", "`retries`", retries, ("maxretries",)),
+    "retry_until": CatalogueEntry(
+        "translated",
+        "an exit code: `final_exit_codes`, with 2 retries if there is no `max_retries`; expressions are refused",
+        last_code,
+        ("retryuntil",),
+    ),
+    "success_exit_code": CatalogueEntry(
+        "translated",
+        "`success_exit_codes`, with 2 retries if there is no `max_retries`",
+        success,
+        ("successexitcode",),
+    ),
     "on_exit_remove": CatalogueEntry(
         "kept",
-        "true of all ends; others are refused, since no job is started again",
+        "true of all ends, or of success alone beside `max_retries`; others are refused",
         remove_at_exit,
         ("onexitremove",),
     ),

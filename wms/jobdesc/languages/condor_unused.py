@@ -12,8 +12,6 @@ _NO = ("false", "f", "0", "no")
 
 UNUSED: Final[Mapping[str, CatalogueEntry]] = {
     # When HTCondor starts a job again, holds it, releases it or removes it.
-    "max_retries": only(("0",), "a program that fails is not started again by its exit code", "maxretries"),
-    "retry_until": only((), "a program that fails is not started again by its exit code", "retryuntil"),
     "periodic_release": only(
         _NO, "a job is not held for a fault, and not started again for it", "periodicrelease"
     ),

@@ -1,6 +1,7 @@
 """The catalogue of submit commands."""
 
-from wms.jobdesc.languages.condor_commands import CATALOGUE, entry_of, split_arguments, value_of, whole
+from wms.jobdesc.languages.condor_commands import CATALOGUE, entry_of, split_arguments, value_of
+from wms.jobdesc.languages.condor_macros import whole
 
 
 def test_commands_are_found_by_all_their_names() -> None:

@@ -9,5 +9,5 @@ def test_every_command_has_a_reason_and_is_in_lower_case() -> None:
 
 
 def test_policies_are_never_left_out() -> None:
-    policies = ("max_retries", "retry_until", "periodic_release", "periodic_vacate")
+    policies = ("periodic_release", "periodic_vacate")
     assert {UNUSED[each].fate for each in policies} == {"kept"}
