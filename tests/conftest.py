@@ -37,6 +37,9 @@ _owners: dict[str, asyncpg.Connection] = {}
 # Many a test has jobs write where it reads, which those in containers cannot; those that test containers ask for them.
 os.environ.setdefault("WMS_ISOLATION", "none")
 
+# Users' Python does not write each line at once either.
+os.environ.pop("PYTHONUNBUFFERED", None)
+
 # How long an example takes says how busy the machine is. Where a change is judged its examples are the same each time: it
 # answers for itself, and what luck finds is found where somebody can look at it.
 settings.register_profile("wms", deadline=None, derandomize="CI" in os.environ)

@@ -53,7 +53,8 @@ def show(line: str = "") -> None:
 
 
 def note(line: str) -> None:
-    """Print a line on standard error that is no result of the command. Unsafe characters are escaped."""
+    """Print a line on standard error that is no result of the command, after all results so far. Unsafe characters are escaped."""
+    sys.stdout.flush()
     sys.stderr.write(f"{escaped(line)}\n")
 
 
