@@ -78,6 +78,8 @@ _MEASURED: Final[Mapping[str, Node]] = {
     "hassingularity": _CONTAINERS,
     "has_singularity": _CONTAINERS,
 }
+_ENGINES: Final = ("hasdocker", "hassingularity", "has_singularity")
+"""What machines with a program for containers say. A job in an image is given to such nodes in any case."""
 _COMPARISONS: Final = ("==", "!=", "=?=", "=!=", "is", "isnt")
 
 
@@ -185,6 +187,8 @@ def _system(text: str, *, with_version: bool) -> Node:
 
 
 def _reference(node: Reference, job: CondorJob) -> Node:
+    if node.scope is not NameScope.OWN and node.key in _ENGINES and job.is_in_container():
+        return Literal(True)
     if node.scope is not NameScope.OWN and node.key in _MEASURED:
         return _MEASURED[node.key]
     if node.scope is not NameScope.OTHER and node.key in _OWN:

@@ -63,6 +63,14 @@ def test_what_our_ads_lack_is_refused(text: str) -> None:
     assert required(text) == (None, "impossible")
 
 
+@pytest.mark.parametrize("text", ["HasDocker", "TARGET.HasSingularity =?= true"])
+def test_a_job_in_an_image_goes_to_nodes_that_run_images_in_any_case(text: str) -> None:
+    draft, image = JobDraft(), Command("docker_image", "alpine:3", 1)
+    condor_ads.requirements(CondorJob(draft, {"docker_image": image}), Command("requirements", text, 2))
+    assert draft.get("requirements") is None
+    assert draft.notes.report().entries[-1].fate == "kept"
+
+
 @pytest.mark.parametrize(
     ("text", "ours", "fate"),
     [
