@@ -44,7 +44,7 @@ format: setup ## let the formatter and the linter mend what they can
 	$(BIN)/ruff check --fix .
 
 # Most tests wait for processes, so that more of them run at a time than there are processors; 0 runs one after the other.
-WORKERS ?= 3
+WORKERS ?= 4
 test: setup ## the quick suite, WORKERS tests at a time
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow and not chaos and not testbed and not hostile"
 

@@ -165,7 +165,9 @@ PLANTED = {
     "attempts of one job follow each other": [
         "update attempt set offered_at = offered_at - interval '1 h' where epoch = 2",
     ],
-    "what ended by its payload is started again only after a reschedule that was ordered": [
+    "what ended by its payload is started again only after a reschedule that was ordered, or as often as its description says": [
+        """update attempt set outcome = 'failed', reason = 'EXIT_CODE'
+           where outcome = 'lost' and epoch = 1 and reason = 'LEASE_EXPIRED'""",
         """update attempt set outcome = 'failed' where outcome = 'lost' and epoch = 1 and reason = 'LEASE_EXPIRED';
            update job_event set event = 'fail', state = 'Failed' where event = 'reschedule' and epoch = 1
                and reason = 'LEASE_EXPIRED';
