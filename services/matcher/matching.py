@@ -1,5 +1,6 @@
 """Handles match requests: draws jobs from the queue index, claims them in Postgres, and answers with offers or the reason for none."""
 
+import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -37,7 +38,9 @@ from wms.site import Resource
 log = structlog.get_logger()
 
 STEPS = 10_000_000
-"""The most steps of evaluations of jobs' expressions for one batch of requests, of 1 to 5 ns each. Later batches judge the rest."""
+"""The most steps of evaluations of expressions, of 1 to 5 ns each, before other work of the event loop is done."""
+PAUSES = 16
+"""The most pauses for other work while queues are judged for one batch of requests. Later batches judge the rest, the dearest expressions."""
 ROUNDS = 32
 """The largest number of draws for one batch of requests. A draw is repeated if other matchers took drawn jobs, or users cancelled them."""
 RESOURCES_LIMIT = 20_000
@@ -216,7 +219,7 @@ class Matching:
         return known
 
     async def _match(self, tx: Transaction, requests: Sequence[VerifiedRequest]) -> list[ClaimedJob]:
-        self._index.effort.renew(STEPS)
+        await self._decide(requests)
         self._index.leeway = self._leeway(sum(_expected(request) for request in requests))
         open_ = [Filling(request, self._turns) for request in requests]
         taken: list[ClaimedJob] = []
@@ -242,6 +245,16 @@ class Matching:
         self.by_queue.update(counted)
         tx.on_failure(partial(self.by_queue.subtract, counted))
         return taken
+
+    async def _decide(self, requests: Sequence[VerifiedRequest]) -> None:
+        """Judge which queues fit these requests, with pauses. Some may stay undecided, and are not matched by this batch."""
+        pauses = PAUSES
+        self._index.effort.renew(STEPS)
+        for request in requests:
+            while not self._index.decide(request.resource) and pauses:
+                pauses -= 1
+                await asyncio.sleep(0)
+                self._index.effort.renew(STEPS)
 
     def _keep_bound(self, refused: Iterable[Pick]) -> None:
         """Put jobs bound to one pilot back into the index if they could not be claimed, and still wait.

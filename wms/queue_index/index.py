@@ -518,6 +518,11 @@ class QueueIndex:
             picks.append(self._take(slot, chance))
         return picks
 
+    def decide(self, resource: Resource) -> bool:
+        """Judge which queues fit a resource, as far as the effort lasts. Return whether all are decided; those that are not do not fit yet."""
+        view = self._fitting.view(resource)
+        return view is None or view.is_whole
+
     def take(self, tq_id: TaskQueueId, rng: np.random.Generator) -> Pick:
         """Draw a job of one queue, as `select` does once it has drawn the queue, and remove it. The queue must have a job."""
         return self._take(self._slot_of[tq_id], self._chance_of(rng))

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -272,18 +273,39 @@ async def test_short_jobs_follow_in_a_slot_and_long_ones_keep_their_turn(the_wor
     assert not await the_world.sql("select from ended_attempt")
 
 
-async def test_requirements_that_take_long_hold_no_batch_and_leave_the_jobs_of_others_alone(
-    the_world: World,
+DEAR = 'regexp(".*.*[xy]", strcat("{}{:03}", string(other.CPUTime), "x"))'
+"""Half a million steps."""
+
+
+async def test_requirements_that_take_long_are_judged_with_pauses_for_others(the_world: World) -> None:
+    dear = [(await the_world.submitted(requirements=DEAR.format("a" * 600, n)))[0] for n in range(60)]
+    matching = await loaded(the_world)
+    evaluated: list[int] = []
+
+    async def look() -> None:
+        while True:
+            evaluated.append(matching._index.evaluated)
+            await asyncio.sleep(0)
+
+    looking = asyncio.create_task(look())
+    (offer,) = await asked(the_world, request(slots=64), matching=matching)
+    looking.cancel()
+    assert {each.job_id for each in offer.jobs} == set(dear)
+    assert max(after - before for before, after in pairwise(evaluated)) <= 30
+
+
+async def test_requirements_that_take_too_long_are_left_and_the_jobs_of_others_are_matched(
+    the_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = 'regexp(".*.*[xy]", strcat("{}{:03}", string(other.CPUTime), "x"))'
-    dear = [(await the_world.submitted(requirements=text.format("a" * 600, n)))[0] for n in range(60)]
+    monkeypatch.setattr("services.matcher.matching.PAUSES", 0)
+    dear = [(await the_world.submitted(requirements=DEAR.format("a" * 600, n)))[0] for n in range(60)]
     (cheap,) = await the_world.submitted(requirements="other.CPUTime > 7", sites=["A"])
     matching = await loaded(the_world)
     offered: list[JobId] = []
     for n in range(8):
         before = matching._index.evaluated
         (answer,) = await asked(the_world, request(f"r-{n}", slots=64), matching=matching)
-        assert matching._index.evaluated - before <= 30, "half a million steps each"
+        assert matching._index.evaluated - before <= 30
         offered += [each.job_id for each in answer.jobs] if isinstance(answer, Offer) else []
         if not n:
             assert cheap in offered
