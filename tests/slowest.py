@@ -16,7 +16,7 @@ _LINE = re.compile(r"([0-9.]+)s (?:call|setup|teardown) +(tests/\S+::.+)")
 _HEAD = """\
 # The slowest tests
 
-What `python -m tests.slowest` made of the logs of `.ci/run`'s steps, each with `--durations=60`: on 2 cores, with two or three tests at a time.
+What `python -m tests.slowest` made of the logs of `.ci/run`'s steps, each with `--durations=60`: on 2 cores, some with three tests at a time.
 Whoever makes the suites shorter begins here.
 
 | seconds | test |
