@@ -124,10 +124,11 @@ class Placing:
             if each.pilot.pilot_id not in kept
         ]
         found = [each for each in found if each.pilot.pilot_id in kept]
-        await self._maker.store(tx, [each.pilot for each in found])
-        await placement.assign(
+        assigned = await placement.assign(
             tx, {(each.placed.job_id, each.placed.attempt): each.pilot.pilot_id for each in found}
         )
+        found = [each for each in found if (each.placed.job_id, each.placed.attempt) in assigned]
+        await self._maker.store(tx, [each.pilot for each in found])
         return found, failures
 
     def _judged(

@@ -180,10 +180,15 @@ async def work(tx: Transaction, job_ids: Sequence[JobId]) -> dict[JobId, PlacedW
     }
 
 
-async def assign(tx: Transaction, pilots: Mapping[tuple[JobId, int], PilotId]) -> None:
-    """Store which pilots are about to be sent for placements, by job id and number of the placement."""
-    if pilots:
-        await tx.execute(SQL["assign"], *dense([(*key, pilot_id) for key, pilot_id in pilots.items()]))
+async def assign(tx: Transaction, pilots: Mapping[tuple[JobId, int], PilotId]) -> set[tuple[JobId, int]]:
+    """Store which pilots are about to be sent for placements, by job id and number of the placement.
+
+    Return those placements that are still ordered; for others no pilot may be sent.
+    """
+    if not pilots:
+        return set()
+    rows = await tx.fetch(SQL["assign"], *dense([(*key, pilot_id) for key, pilot_id in pilots.items()]))
+    return {(row["job_id"], row["attempt"]) for row in rows}
 
 
 async def mark(

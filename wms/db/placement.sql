@@ -53,13 +53,14 @@ with held as (
     from due d left join room r on d.is_bounded and r.site = d.site and r.ce = d.ce
 ), t as (
     select p.job_id, p.attempt from placement p join fits f using (job_id, attempt)
-    where f.room is null or f.n <= f.room
+    -- Who abandons one meanwhile may be done before its row is locked here.
+    where (f.room is null or f.n <= f.room) and p.state = 'Ordered' and p.pilot_id is null
     order by f.turn, f.created_at limit $3 for update of p skip locked
 )
 update placement p
 set taken_by = $1, taken_until = now() + make_interval(secs => $2)
 from t
-where p.job_id = t.job_id and p.attempt = t.attempt and p.pilot_id is null
+where p.job_id = t.job_id and p.attempt = t.attempt
 returning p.job_id, p.attempt, p.rank, p.site, p.ce, p.dispatch, p.state, p.pilot_id, p.agreement_id, p.reservation, p.start_at,
     p.latest_start, p.walltime_seconds, p.reason, p.reason_text, p.predicted::text as predicted, p.created_at, p.changed_at;
 
@@ -67,7 +68,8 @@ returning p.job_id, p.attempt, p.rank, p.site, p.ce, p.dispatch, p.state, p.pilo
 -- Store which pilots are sent for taken placements, before they are sent.
 update placement p set pilot_id = a.pilot_id
 from unnest($1::bigint[], $2::integer[], $3::text[]) as a(job_id, attempt, pilot_id)
-where p.job_id = a.job_id and p.attempt = a.attempt and p.state = 'Ordered';
+where p.job_id = a.job_id and p.attempt = a.attempt and p.state = 'Ordered'
+returning p.job_id, p.attempt;
 
 -- name: mark
 -- Move placements from one of the given states to another.

@@ -1,6 +1,7 @@
 """Placements are carried out: each by a pilot of its own, unless it is refused."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,8 @@ from tests.services.pilot_submitter.elements import ENDS, Site
 from tests.services.pilot_submitter.placing import SLURM, FakeFrozen, FakeQueue, FakeRefusal, Submitter, order
 from tests.services.placing import brokered, placed, told_broker
 from tests.waiting import eventually
+from wms.db import placement
+from wms.db.database import Transaction
 from wms.dispatch.local import LocalDispatcher
 from wms.ids import CeId, InstanceId
 
@@ -27,6 +30,26 @@ async def test_a_refused_placement_fails_and_the_broker_is_told(site: Site) -> N
     assert "no such reservation" in told.text
     assert await placed(site.world, job_id, site="B") == [job_id], "the second best"
     await submitter.audited()
+
+
+async def test_a_placement_that_is_abandoned_as_it_is_taken_gets_no_pilot(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue = site.dispatcher(FakeQueue, "first", ENDS)
+    assert isinstance(queue, FakeQueue)
+    submitter = Submitter(site, queue)
+    await order(site)
+    take = placement.take
+
+    async def taken_late(tx: Transaction, *args: Any, **options: Any) -> Any:
+        taken = await take(tx, *args, **options)
+        await tx.execute("update placement set state = 'Abandoned'")
+        return taken
+
+    monkeypatch.setattr(placement, "take", taken_late)
+    await submitter.placing.send()
+    assert await site.world.sql("select from pilot") == []
+    assert not queue.taken
 
 
 async def test_a_placement_at_an_unknown_element_fails(site: Site) -> None:
