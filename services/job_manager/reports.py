@@ -20,7 +20,7 @@ from wms.db.database import Transaction
 from wms.db.pilot import PilotReport
 from wms.db.transfer import MeasuredWay
 from wms.ids import AttemptId, Epoch, JobId, PilotId, SiteName
-from wms.job.job import Outcome, ended, lost, started
+from wms.job.job import Job, Outcome, ended, lost, started
 from wms.job.reasons import Code, Reason
 from wms.job.state import State
 from wms.lease import LeaseDurations
@@ -205,16 +205,17 @@ class _Applied:
             return
         result = believed(result, self._job_batch.held_seconds(found))
         reason = Reason(result.code, result.text)
-        failed = self._failed.get(found.job_id, 0)
-        is_retried = failed < result.retries and found.attempts < found.max_attempts
-        if is_retried:
-            reason = Reason(
-                result.code, f"{result.text}; it starts again, {failed + 1} of {result.retries} times"
-            )
-        steps = ended(found, result.outcome, reason, began=_has_run(result), is_retried=is_retried)
+        steps = ended(found, result.outcome, reason, began=_has_run(result), retry=self._retry(found, result))
         self._job_batch.end(found, _result(result, began=found.has_begun or _has_run(result)), steps)
         self._before.add(attempt_id)
         self._recorded.append(attempt_id)
+
+    def _retry(self, found: Job, result: Result) -> Reason | None:
+        """Return the reason with which a job that failed starts again; None if it has no retries left."""
+        failed = self._failed.get(found.job_id, 0)
+        if failed >= result.retries or found.attempts >= found.max_attempts:
+            return None
+        return Reason(result.code, f"{result.text}; it starts again, {failed + 1} of {result.retries} times")
 
 
 def _ended(attempt_id: AttemptId, outcome: Outcome, reason: Reason) -> AttemptEnd:

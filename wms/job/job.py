@@ -119,12 +119,12 @@ def started(job: Job) -> Steps:
 
 
 def ended(
-    job: Job, outcome: Outcome, reason: Reason, *, began: bool = True, is_retried: bool = False
+    job: Job, outcome: Outcome, reason: Reason, *, began: bool = True, retry: Reason | None = None
 ) -> Steps:
     """Return the steps of a job whose pilot reports the end of its attempt. The caller has checked the lease.
 
-    `outcome` and `reason` are those of the report, and `began` says whether the payload had started. `is_retried` says whether the job waits
-    again if it failed. A pending stop order comes before the outcome.
+    `outcome` and `reason` are those of the report, and `began` says whether the payload had started. `retry` is the reason with which the
+    job starts again if it failed; None: it does not. A pending stop order comes before the outcome.
     """
     if job.stop_requested == "kill":
         return _by_user(job, killed(job, _of_order(job, Code.KILLED_BY_USER, reason.text)))
@@ -132,7 +132,7 @@ def ended(
         return _stopped(job, reason)
     if outcome in ("lost", "withdrawn"):
         return lost(job, reason, began=began)
-    if outcome == "failed" and is_retried and (steps := _again(job, reason)):
+    if outcome == "failed" and retry is not None and (steps := _again(job, retry)):
         return steps
     last = {"done": Event.FINISH, "failed": Event.FAIL, "killed": Event.KILL}[outcome]
     if job.state is State.MATCHED and outcome == "done":

@@ -450,3 +450,5 @@ async def test_who_kills_a_job_that_may_start_again_ends_it(the_world: World) ->
     await the_world.order("kill", job_id)
     await the_world.report(finish=(result(held, "failed", Code.EXIT_CODE, exit_code=1, retries=2),))
     assert await the_world.state(job_id) == "Killed"
+    told = await the_world.sql("select text from job_event where job_id = $1", job_id)
+    assert not any("starts again" in (each["text"] or "") for each in told)
