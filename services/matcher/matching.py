@@ -37,8 +37,6 @@ from wms.site import Resource
 
 log = structlog.get_logger()
 
-STEPS = 10_000_000
-"""The most steps of evaluations of expressions, of 1 to 5 ns each, before other work of the event loop is done."""
 PAUSES = 16
 """The most pauses for other work while queues are judged for one batch of requests. Later batches judge the rest, the dearest expressions."""
 ROUNDS = 32
@@ -249,12 +247,12 @@ class Matching:
     async def _decide(self, requests: Sequence[VerifiedRequest]) -> None:
         """Judge which queues fit these requests, with pauses. Some may stay undecided, and are not matched by this batch."""
         pauses = PAUSES
-        self._index.effort.renew(STEPS)
+        self._index.effort.renew()
         for request in requests:
             while not self._index.decide(request.resource) and pauses:
                 pauses -= 1
                 await asyncio.sleep(0)
-                self._index.effort.renew(STEPS)
+                self._index.effort.renew()
 
     def _keep_bound(self, refused: Iterable[Pick]) -> None:
         """Put jobs bound to one pilot back into the index if they could not be claimed, and still wait.

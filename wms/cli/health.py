@@ -237,12 +237,11 @@ def _relative(path: str, directory: Path) -> str:
 
 
 async def _gateway(settings: "ClientSettings") -> ProcessHealth:
-    from wms.client.credential import TokenFile
-    from wms.client.gateway_channel import GatewayChannel
+    from wms.client.chosen_channel import channel_of
     from wms.errors import Unavailable
 
     assert settings.gateway is not None
-    channel = GatewayChannel(settings.gateway, TokenFile(Path(settings.auth.token_file)))
+    channel = channel_of(settings)
     try:
         await channel.open(ANSWER_SECONDS)
     except Unavailable as error:

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from msgspec import to_builtins
 from msgspec.structs import replace
@@ -180,21 +181,22 @@ def _of_gateway(url: str, place: Path, environment: Mapping[str, str], token: Pa
 def write_client_directory(place: Path, settings: ClientSettings, token: str) -> None:
     """Write a data directory for another user, with the system's addresses and that user's token. It has no operator's secrets.
 
-    A broker at a Unix socket is its owner's alone: the other user's client goes through the gateway that serves the dashboard. Raise Rejected if `place` is an operator's own directory.
+    Raise Rejected if `place` is an operator's own directory.
     """
     file = place / FILE
     if file.is_file() and read(file, ClientSettings, {}).postgres is not None:
         raise Rejected("BAD_OPTION", f"{place} is an operator's directory", "name another with --to")
+    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    write_secret(place / TOKEN_FILE, token + "\n")
+    write_secret(file, to_toml({**_reach_of_others(settings), "auth": {"token_file": TOKEN_FILE}}))
+
+
+def _reach_of_others(settings: ClientSettings) -> dict[str, Any]:
+    """Return the tables by which other users reach a system. A broker at a Unix socket is its owner's alone, so they go through the gateway."""
+    if settings.dashboard and settings.kafka.bootstrap.startswith("unix:"):
+        return {"gateway": {"url": settings.dashboard.url}}
     usual = to_builtins(KafkaSettings())
     kafka = {name: value for name, value in to_builtins(settings.kafka).items() if value != usual[name]}
     sandboxes = {"sandboxes": {"url": settings.sandboxes.url}} if settings.sandboxes else {}
-    place.mkdir(mode=0o700, parents=True, exist_ok=True)
-    write_secret(place / TOKEN_FILE, token + "\n")
-    if settings.dashboard and settings.kafka.bootstrap.startswith("unix:"):
-        gateway = {"url": settings.dashboard.url}
-        write_secret(file, to_toml({"gateway": gateway, "auth": {"token_file": TOKEN_FILE}}))
-        return
     dashboard = {"dashboard": {"url": settings.dashboard.url}} if settings.dashboard else {}
-    write_secret(
-        file, to_toml({"kafka": kafka, **sandboxes, **dashboard, "auth": {"token_file": TOKEN_FILE}})
-    )
+    return {"kafka": kafka, **sandboxes, **dashboard}

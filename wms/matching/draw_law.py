@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterator
 from math import expm1, log1p
 from typing import TYPE_CHECKING, Literal
 
-if (
-    TYPE_CHECKING
-):  # the caller brings it; others need the name of a law alone, and must not load what takes long
+# The caller brings it; others need the name of a law alone, and must not load what takes long.
+if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 

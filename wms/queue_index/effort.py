@@ -13,6 +13,8 @@ LOOK_STEPS: Final = 200
 """The steps that it takes to look whether one verdict is known: 0.7 us."""
 LOOKS: Final = 5
 """How many times the steps of evaluations the steps of looks may be."""
+PIECE_STEPS: Final = 10_000_000
+"""The most steps of evaluations before other work of the event loop is done."""
 STEPS_A_CHARACTER: Final = 340
 """The steps that it takes to look whether a text could become true: 1.7 us a character."""
 
@@ -33,7 +35,7 @@ class Effort:
     def __init__(self) -> None:
         self.left = self._looks = inf
 
-    def renew(self, steps: float) -> None:
+    def renew(self, steps: float = PIECE_STEPS) -> None:
         """Allow so many steps of evaluations from now on, and LOOKS times as many of looks."""
         self.left, self._looks = steps, LOOKS * steps
 

@@ -34,8 +34,6 @@ QUIET_SECONDS = 30.0
 
 Reasons in SERVED change often, as pilots become busy and idle.
 """
-STEPS = 10_000_000
-"""The most steps of evaluations of jobs' expressions in one round, of 1 to 5 ns each. The queues that are left are judged in later rounds."""
 CHANCE_STEP = 0.1
 SERVED = frozenset({WaitCode.HELD_BY_LIMIT, WaitCode.SLOTS_BUSY, WaitCode.BEHIND_OTHERS, WaitCode.SOON})
 DEAD_QUEUES = 1_000
@@ -112,7 +110,8 @@ class WaitReasons:
                 jobs[number], weights[number] = each.jobs, each.weight
         limits = LimitSet(limit.holding(await limit.sourced(tx)))
         closed = limits.full(await limit.all_counts(tx))
-        self._survey.effort.renew(STEPS)
+        # The queues for which it lacks are judged in later rounds.
+        self._survey.effort.renew()
         standings = self._survey.standings(
             jobs,
             weights,

@@ -21,7 +21,7 @@ from wms.jobdesc.languages.condor_job import (
     origin_of,
     refused,
 )
-from wms.jobdesc.languages.condor_macros import evaluated, whole
+from wms.jobdesc.languages.condor_macros import HTCONDOR_ALONE, evaluated, whole
 from wms.jobdesc.languages.condor_text import Command
 from wms.jobdesc.languages.translation import Element
 
@@ -41,7 +41,7 @@ def _number_into(field: str, ours: Callable[[int], int] = int, sentence: str = "
     def handler(job: CondorJob, command: Command) -> None:
         found = whole(command.value)
         if found is None:
-            job.draft.impossible(origin_of(command), "is an expression that HTCondor alone can evaluate")
+            job.draft.impossible(origin_of(command), HTCONDOR_ALONE)
         else:
             job.draft.put(field, ours(found), origin_of(command), sentence)
 
@@ -52,7 +52,7 @@ def _size_into(field: str, unit: str) -> Handler:
     def handler(job: CondorJob, command: Command) -> None:
         found = mebibytes(evaluated(command.value.strip().strip('"')), unit)
         if found is None:
-            job.draft.impossible(origin_of(command), "is an expression that HTCondor alone can evaluate")
+            job.draft.impossible(origin_of(command), HTCONDOR_ALONE)
         else:
             job.draft.put(field, found, origin_of(command))
 
@@ -145,7 +145,7 @@ def _gpu_memory(job: CondorJob, command: Command) -> None:
 def _gpu_capability(job: CondorJob, command: Command) -> None:
     least = real(evaluated(command.value))
     if least is None:
-        job.draft.impossible(origin_of(command), "is an expression that HTCondor alone can evaluate")
+        job.draft.impossible(origin_of(command), HTCONDOR_ALONE)
     else:
         job.draft.require(f"other.GPUCapability >= {least}", origin_of(command))
 
@@ -202,7 +202,7 @@ def _entry(how: str, handler: Handler, *names: str) -> CatalogueEntry:
 def _wall_time(job: CondorJob, command: Command) -> None:
     seconds = whole(command.value)
     if seconds is None:
-        job.draft.impossible(origin_of(command), "is an expression that HTCondor alone can evaluate")
+        job.draft.impossible(origin_of(command), HTCONDOR_ALONE)
     else:
         limit_wall_time(job, command, seconds)
 

@@ -310,6 +310,10 @@ def evaluated(text: str) -> str:
     return str(value) if isinstance(value, int | float | str) else text
 
 
+HTCONDOR_ALONE: Final = "is an expression that HTCondor alone can evaluate"
+"""What is said of a value that is no constant."""
+
+
 def whole(text: str) -> int | None:
     """Return the whole number that an expression of constants is, such as `4`, `4.0` or `2 * 2`; None if it is none."""
     try:

@@ -16,7 +16,7 @@ from wms.classad.tree import Binary, Literal, Node, Reference, with_children
 from wms.classad.writing import write
 from wms.errors import Rejected
 from wms.jobdesc.languages.condor_job import CatalogueEntry, CondorJob, Handler, limit_wall_time, origin_of
-from wms.jobdesc.languages.condor_macros import whole
+from wms.jobdesc.languages.condor_macros import HTCONDOR_ALONE, whole
 from wms.jobdesc.languages.condor_text import Command
 
 Facts = Mapping[str, int | bool]
@@ -89,31 +89,24 @@ def retries(job: CondorJob, command: Command) -> None:
     """Put the number of retries into the draft. A job that `on_exit_remove` ends in any case has none."""
     times, origin = whole(command.value), origin_of(command)
     if times is None:
-        job.draft.impossible(origin, _UNKNOWN)
+        job.draft.impossible(origin, HTCONDOR_ALONE)
     elif _removes_all(job.text("on_exit_remove") or "false"):
         job.draft.kept(origin, "on_exit_remove ends the job in any case")
     else:
         job.draft.put("retries", times, origin)
 
 
-def success(job: CondorJob, command: Command) -> None:
-    """Put the exit code of success into the draft. Without `max_retries` the job then has those of HTCondor's default."""
-    _put_code(job, command, "success_exit_codes")
+def _code_into(field: str) -> Handler:
+    def handler(job: CondorJob, command: Command) -> None:
+        code = whole(command.value)
+        if code is None:
+            job.draft.impossible(origin_of(command), HTCONDOR_ALONE)
+            return
+        job.draft.put(field, [code], origin_of(command))
+        if not job.text("max_retries"):
+            retries(job, replace(command, value=_DEFAULT_RETRIES))
 
-
-def last_code(job: CondorJob, command: Command) -> None:
-    """Put the exit code after which a job is not started again into the draft. Without `max_retries` it has those of HTCondor's default."""
-    _put_code(job, command, "final_exit_codes")
-
-
-def _put_code(job: CondorJob, command: Command, field: str) -> None:
-    code = whole(command.value)
-    if code is None:
-        job.draft.impossible(origin_of(command), _UNKNOWN)
-        return
-    job.draft.put(field, [code], origin_of(command))
-    if not job.text("max_retries"):
-        retries(job, replace(command, value=_DEFAULT_RETRIES))
+    return handler
 
 
 def limit_of(text: str) -> int | None:
@@ -152,7 +145,6 @@ _RUN_TIMES: Final = frozenset(
     )
 )
 """How long a job has run, as policies say it."""
-_UNKNOWN: Final = "is an expression that HTCondor alone can evaluate"
 _DEFAULT_RETRIES: Final = "2"
 """HTCondor's DEFAULT_JOB_MAX_RETRIES, which counts where another command speaks of success or retries."""
 _LIMITS: Final = "use limits of memory, disk and time"
@@ -167,13 +159,13 @@ POLICIES: Final[Mapping[str, CatalogueEntry]] = {
     "retry_until": CatalogueEntry(
         "translated",
         "an exit code: `final_exit_codes`, with 2 retries if there is no `max_retries`; expressions are refused",
-        last_code,
+        _code_into("final_exit_codes"),
         ("retryuntil",),
     ),
     "success_exit_code": CatalogueEntry(
         "translated",
         "`success_exit_codes`, with 2 retries if there is no `max_retries`",
-        success,
+        _code_into("success_exit_codes"),
         ("successexitcode",),
     ),
     "on_exit_remove": CatalogueEntry(
